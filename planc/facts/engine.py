@@ -1,0 +1,55 @@
+"""The engines that train a plan, and what each keeps on the card for every parameter."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from planc.plan.model import Plan
+
+
+class Engine(NamedTuple):
+    """A trainer's byte convention.
+
+    weights_in_fp32: the resident weights are fp32 shards, cast to the compute dtype when they are gathered (FSDP2);
+        else they are kept in the compute dtype, beside the optimizer's master copy.
+    convention: what is kept, in words, for `explain`.
+    """
+
+    name: str
+    weights_in_fp32: bool
+    convention: str
+
+
+ENGINES: dict[str, Engine] = {
+    "deepspeed": Engine("deepspeed", False, "weights and gradients in the compute dtype, fp32 master weights and moments"),
+    "fsdp2": Engine("fsdp2", True, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
+    "megatron": Engine("megatron", False, "weights in the compute dtype, gradients in `precision.gradients`, fp32 master weights and moments"),
+    "generic": Engine("generic", False, "no trainer is emitted: weights and gradients in the compute dtype, fp32 master weights and moments"),
+}  # fmt: skip
+
+_BY_TARGET: dict[str, str] = {
+    "deepspeed": "deepspeed", "deepspeed-launcher": "deepspeed", "gpt-neox": "deepspeed",
+    "megatron": "megatron", "megatron-bridge": "megatron", "nanotron": "megatron",
+    "fsdp2": "fsdp2", "torchtitan": "fsdp2",
+}  # fmt: skip
+
+
+def engines(plan: Plan) -> tuple[Engine, ...]:
+    """The engines of the trainers that a plan emits, each once; `generic` where it names none.
+
+    accelerate and transformers drive either engine: a plan that shards weights is trained by FSDP2 there, and the
+    DeepSpeed file that accelerate gets beside it keeps the same bytes.
+    """
+    found: list[Engine] = []
+    for choice in plan.targets:
+        name = _BY_TARGET.get(choice.name)
+        if choice.name in ("accelerate", "transformers"):
+            name = "fsdp2" if plan.value("shard.stage") in (2, 3) else "deepspeed"
+        if name is not None and ENGINES[name] not in found:
+            found.append(ENGINES[name])
+    return tuple(found) or (ENGINES["generic"],)
+
+
+def engine_value(engine: Engine, name: str) -> Any:
+    """The property of an engine that a fact reads as `engine.NAME`."""
+    return getattr(engine, name)

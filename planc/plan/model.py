@@ -1,0 +1,158 @@
+"""The resolved plan: what the text means, with the place of every value. Knows nothing of syntax trees.
+
+A plan is a tree of records that is read by path, as the language writes it: `plan["parallel.tensor"]`. References are
+followed (`plan["cluster.gpu.memory"]`), defaults are filled in, and numbers are in base units: counts, bytes, bytes per
+second, seconds, FLOP/s. What is faulty, or not written and without a default, is `Unknown`, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from planc.source import Span
+
+
+class Origin(Enum):
+    """How a field came by its value."""
+
+    WRITTEN = "written"
+    DEFAULTED = "default"
+    INHERITED = "inherited"  # by `from`, or from a block that is referred to
+    SOLVED = "solved"  # `auto`, worked out from the other fields
+    OVERRIDDEN = "overridden"  # on the command line
+    ASSUMED = "assumed"  # by an import
+
+
+class Unknown(NamedTuple):
+    """A value that is not to be had: why, and which fields would supply it; `unset` if it is merely not written."""
+
+    reason: str
+    missing: tuple[str, ...] = ()
+    unset: bool = False
+
+
+class Located(NamedTuple):
+    """A value, where it stands (`span`), and how it came about; `entry` is the whole `field = value`."""
+
+    value: Any
+    span: Span
+    origin: Origin
+    entry: Span
+
+
+class Record:
+    """A section or block: its kind, the word or name that it was made from, and its fields by name.
+
+    `word` is the variant of a section (`bf16` of `precision = bf16 { }`) or the name of a block (`llama-3-8b`).
+    A field's value is an int, Fraction, float, bool, str, tuple, None (`none`), Record, or Unknown.
+    """
+
+    __slots__ = ("fields", "kind", "span", "word")
+
+    def __init__(self, kind: str, word: str | None, span: Span, fields: Mapping[str, Located]) -> None:
+        self.kind = kind
+        self.word = word
+        self.span = span
+        self.fields = fields
+
+    def __repr__(self) -> str:
+        return f"Record({self.kind!r}, {self.word!r}, {sorted(self.fields)})"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __contains__(self, path: str) -> bool:
+        return self.find(path) is not None
+
+    def find(self, path: str) -> Located | None:
+        """The field at a dotted path, or None if the record has no such field."""
+        first, _, rest = path.partition(".")
+        located = self.fields.get(first)
+        if located is None or not rest:
+            return located
+        value = located.value
+        if isinstance(value, Record):
+            return value.find(rest)
+        # What lies below a missing or faulty section is as unknown as the section itself.
+        if isinstance(value, Unknown):
+            return located
+        unset = Unknown(f"`{first}` is not set", (path,), unset=True)
+        return Located(unset, located.span, located.origin, located.entry)
+
+    def __getitem__(self, path: str) -> Located:
+        located = self.find(path)
+        if located is None:
+            raise KeyError(f"{self.kind} has no field {path!r}")
+        return located
+
+    def value(self, path: str) -> Any:
+        """The value at a path; of a section its variant word (`plan.value("precision")` is "bf16"), else its name."""
+        value = self[path].value
+        return value.word if isinstance(value, Record) else value
+
+    def is_written(self, path: str) -> bool:
+        """Whether the field stands in the text, here or in a block that this one was made from."""
+        located = self.find(path)
+        return located is not None and located.origin in (Origin.WRITTEN, Origin.INHERITED, Origin.OVERRIDDEN)
+
+
+class PolicyRule(NamedTuple):
+    """A rule of a policy, ready to be judged: `condition` and `guard` take a lookup of numbers by path.
+
+    Both return True, False or Unknown; `guard` is None without a `when`. `name` is the policy's name, or
+    `policy.rule` for a named rule; `text` is the condition as it is written.
+    """
+
+    name: str
+    verb: str  # require, forbid, warn
+    text: str
+    span: Span
+    condition: Any
+    guard: Any
+    because: str | None
+    paths: tuple[str, ...]
+
+
+class Choice(NamedTuple):
+    """A target that a plan emits, with the options written for it."""
+
+    name: str
+    options: Record
+    span: Span
+
+
+class Plan(Record):
+    """A plan block. `targets` holds what it emits; `policies` the rules that it asked to be judged by.
+
+    A model, cluster or gpu block that is judged by itself is a Plan too, with that one field known.
+    """
+
+    __slots__ = ("name", "policies", "subject", "targets")
+
+    def __init__(
+        self,
+        name: str,
+        span: Span,
+        fields: Mapping[str, Located],
+        *,
+        subject: str = "plan",
+        policies: tuple[PolicyRule, ...] = (),
+        targets: tuple[Choice, ...] = (),
+    ) -> None:
+        super().__init__("plan", name, span, fields)
+        self.name = name
+        self.subject = subject
+        self.policies = policies
+        self.targets = targets
+
+    def __getitem__(self, path: str) -> Located:
+        located = self.find(path)
+        if located is None:
+            return Located(Unknown("not part of this block", (path,)), self.span, Origin.DEFAULTED, self.span)
+        return located
+
+    def emits(self, *names: str) -> bool:
+        """Whether one of these targets is emitted."""
+        return any(choice.name in names for choice in self.targets)

@@ -1,0 +1,438 @@
+"""The language as data: every kind of block, section and field, with type, default, meaning and other names.
+
+The resolver, `explain`, editors and the reference read this one table. A field is written once here, and a section of the
+plan is a tuple of fields; `also` holds what consumers call the field, for "did you mean" (Megatron-LM of 2026-08,
+torchtitan 0.3.0, DeepSpeed 0.19.8, Hugging Face). Names of derived numbers are in DERIVED; the facts supply them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from planc.plan.units import (
+    BANDWIDTH, BYTES, EPOCHS, PLAIN, POWER, RATE, SAMPLES, STEPS, TIME, TOKENS, Dimension, exact,
+)  # fmt: skip
+
+
+class Type(NamedTuple):
+    """The type of a field.
+
+    form: `count` (exact whole number, at least `minimum`), `number`, `share` (a number from 0 to 1), `quantity` (of one
+        of `dimensions`; PLAIN among them admits a count), `flag`, `text`, `word` (one of `words`), `version`, `reference`
+        (a block of the kind `of`), `list` and `map` (of `item`), `record` (section `of`), `variant` (section `of`, made
+        from one of `words`), `target` (a name that may be emitted), `money` (a price per `of`: h or kWh).
+    """
+
+    form: str
+    dimensions: tuple[Dimension, ...] = ()
+    words: tuple[str, ...] = ()
+    of: str = ""
+    item: Any = None
+    minimum: Any = None
+    flag: bool = False  # `true` and `false` are legal as well
+
+
+class Follows(NamedTuple):
+    """A default that is worked out from other fields of the same block."""
+
+    paths: tuple[str, ...]
+    function: Callable[..., Any]
+    text: str
+
+
+class Field(NamedTuple):
+    """One field: `required` if it has to be written, `only` the variants of its section that have it."""
+
+    name: str
+    type: Type
+    default: Any = None
+    doc: str = ""
+    also: tuple[str, ...] = ()
+    required: bool = False
+    only: tuple[str, ...] = ()
+
+
+AUTO = "auto"  # a default that stands for "worked out from the other fields"
+
+COUNT = Type("count", (PLAIN,), minimum=1)
+COUNT0 = Type("count", (PLAIN,), minimum=0)
+NUMBER = Type("number", (PLAIN,))
+POSITIVE = Type("number", (PLAIN,), minimum=0)
+SHARE = Type("share", (PLAIN,), minimum=0)
+FLAG = Type("flag")
+TEXT = Type("text")
+VERSION = Type("version")
+SIZE = Type("quantity", (BYTES,), minimum=0)
+SPEED = Type("quantity", (BANDWIDTH,), minimum=0)
+DURATION = Type("quantity", (TIME,), minimum=0)
+RATE_OR_FLAG = Type("quantity", (RATE,), minimum=0, flag=True)
+TARGET = Type("target")
+
+
+def _quantity(*dimensions: Dimension) -> Type:
+    return Type("quantity", dimensions, minimum=0)
+
+
+def _word(*words: str) -> Type:
+    return Type("word", words=words)
+
+
+def _variant(of: str, *words: str) -> Type:
+    return Type("variant", of=of, words=words)
+
+
+def _list(item: Type) -> Type:
+    return Type("list", item=item)
+
+
+def _ref(kind: str) -> Type:
+    return Type("reference", of=kind)
+
+
+def _section(name: str) -> Type:
+    return Type("record", of=name)
+
+
+DTYPE = _word("fp32", "fp16", "bf16", "fp8")
+F = Field
+
+_GPU = (
+    F("memory", SIZE, None, "what is on the card; an 80 GB card has 80 GiB", ("mem", "vram", "hbm"), required=True),
+    F("usable_memory", SIZE, Follows(("memory",), lambda memory: exact(memory * 98, 100), "98 % of `memory`"), "what a process can allocate"),
+    F("fp32", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it"),
+    F("tf32", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it"),
+    F("fp16", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it", ("half",)),
+    F("bf16", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it", ("bfloat16",)),
+    F("fp8", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it"),
+    F("fp4", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it"),
+    F("memory_bandwidth", SPEED, None, "of the card's memory", ("hbm_bandwidth",)),
+    F("link", SPEED, None, "to the fast domain, per direction (half of the NVLink figure)", ("nvlink",)),
+    F("pcie", SPEED, None, "of PCIe, per direction"),
+    F("compute_capability", NUMBER, None, "CUDA compute capability, 9.0", ("sm",)),
+    F("power", Type("quantity", (POWER,), minimum=0), None, "at full load", ("tdp",)),
+    F("vendor", _word("nvidia", "amd", "intel", "google"), None, "who makes it"),
+)  # fmt: skip
+
+_CLUSTER = (
+    F("gpu", _ref("gpu"), None, "the card; one rank a GPU", ("accelerator",), required=True),
+    F("nodes", COUNT, None, "machines in the job", ("nnodes", "num_nodes", "num_machines", "hosts"), required=True),
+    F("gpus_per_node", COUNT, None, "cards used per node, one rank each", ("nproc_per_node", "num_gpus", "gpus"), required=True),
+    F("domain", COUNT, Follows(("gpus_per_node",), lambda gpus: gpus, "`gpus_per_node`"), "GPUs that share the fast link; 72 for an NVL72 rack", ("nvlink_domain",)),
+    F("intra_node", SPEED, Follows(("gpu.link",), lambda link: link, "`gpu.link`"), "per GPU and direction, inside a domain"),
+    F("inter_node", SPEED, Follows(("nics.count", "nics.speed", "gpus_per_node"), lambda count, speed, gpus: exact_quotient(count * speed, gpus), "`nics.count * nics.speed / gpus_per_node`"), "per GPU and direction, between domains"),
+    F("nics", _section("nics"), None, "network cards of a node"),
+    F("cpu_memory", SIZE, None, "of a node", ("ram", "host_memory")),
+    F("cpu_cores", COUNT, None, "of a node", ("cpus", "cores")),
+    F("local_disk", SIZE, None, "of a node", ("scratch",)),
+    F("storage", SPEED, None, "shared file system, for the whole job"),
+    F("mtbf_per_gpu", DURATION, None, "mean time between failures of one GPU", ("mtbf",)),
+    F("price_per_gpu", Type("money", of="h", minimum=0), None, "of one GPU for an hour", ("price",)),
+    F("energy_price", Type("money", of="kWh", minimum=0), None, "of a kilowatt hour"),
+    F("groups", _list(_ref("cluster")), None, "unlike nodes, instead of `gpu` and `nodes`"),
+)  # fmt: skip
+
+_NICS = (
+    F("count", COUNT, None, "network cards per node"),
+    F("speed", SPEED, None, "of one network card, per direction"),
+    F("names", _list(TEXT), None, "as `NCCL_IB_HCA` wants them"),
+)
+
+_MODEL = (
+    F("layers", COUNT, None, "transformer layers", ("num_layers", "num_hidden_layers", "n_layers"), required=True),
+    F("hidden", COUNT, None, "hidden size", ("hidden_size", "dim", "d_model", "n_embd"), required=True),
+    F("heads", COUNT, None, "attention heads", ("num_attention_heads", "n_heads", "n_head"), required=True),
+    F("kv_heads", COUNT, Follows(("heads",), lambda heads: heads, "`heads`"), "key and value heads; 1 is MQA", ("num_key_value_heads", "num_query_groups", "n_kv_heads")),
+    F("head_dim", COUNT, Follows(("hidden", "heads"), lambda hidden, heads: exact_quotient(hidden, heads), "`hidden / heads`"), "size of one head", ("kv_channels",)),
+    F("ffn", COUNT, None, "width of the dense MLP", ("intermediate_size", "ffn_hidden_size", "n_inner"), required=True),
+    F("vocab", COUNT, None, "tokens in the vocabulary", ("vocab_size",), required=True),
+    F("max_sequence_length", COUNT, None, "longest sequence", ("max_position_embeddings", "n_positions")),
+    F("tied", FLAG, False, "the output layer shares the embedding", ("tie_word_embeddings", "tied_embeddings")),
+    F("gated", FLAG, True, "SwiGLU-like MLP", ("swiglu",)),
+    F("bias", _word("none", "qkv", "all"), "none", "which linear layers have a bias", ("add_qkv_bias", "attention_bias")),
+    F("norm", _word("rmsnorm", "layernorm"), "rmsnorm", "kind of norm", ("normalization",)),
+    F("positions", _word("rope", "learned", "alibi"), "rope", "kind of positions", ("position_embedding_type",)),
+    F("dropout", SHARE, 0, "hidden and attention dropout", ("hidden_dropout", "attention_dropout")),
+    F("attention", _variant("attention", "full", "sliding", "mla"), "full", "kind of attention"),
+    F("experts", _section("experts"), None, "mixture of experts", ("moe", "num_experts")),
+    F("mtp_layers", COUNT0, 0, "multi-token prediction layers", ("num_nextn_predict_layers", "mtp_num_layers")),
+    F("parameters", COUNT, None, "stated total, checked against the dimensions", ("num_parameters", "params")),
+    F("family", TEXT, None, "Hugging Face `model_type`; gives the layer class", ("model_type", "architecture")),
+)  # fmt: skip
+
+_ATTENTION = (
+    F("window", COUNT, None, "tokens that a layer looks back", ("sliding_window", "window_size"), only=("sliding",)),
+    F("every", COUNT, None, "a full layer every n", ("window_attn_skip_freq",), only=("sliding",)),
+    F("q_lora_rank", COUNT, None, "rank of the compressed queries", only=("mla",)),
+    F("kv_lora_rank", COUNT, None, "rank of the compressed keys and values", required=True, only=("mla",)),
+    F("qk_nope_head_dim", COUNT, None, "head size without positions", ("qk_head_dim",), required=True, only=("mla",)),
+    F("qk_rope_head_dim", COUNT, None, "head size with positions", ("qk_pos_emb_head_dim",), required=True, only=("mla",)),
+    F("v_head_dim", COUNT, None, "head size of the values", required=True, only=("mla",)),
+)
+
+_EXPERTS = (
+    F("count", COUNT, None, "routed experts", ("num_experts", "n_routed_experts", "num_local_experts"), required=True),
+    F("top_k", COUNT, None, "experts active per token", ("num_experts_per_tok", "moe_router_topk"), required=True),
+    F("ffn", COUNT, None, "width of one expert", ("moe_intermediate_size", "moe_ffn_hidden_size"), required=True),
+    F("shared", COUNT0, 0, "always-on experts", ("n_shared_experts",)),
+    F("dense_layers", COUNT0, 0, "leading dense layers", ("first_k_dense_replace",)),
+    F("every", COUNT, 1, "an MoE layer every n", ("moe_layer_freq", "decoder_sparse_step")),
+)
+
+_PARALLEL = (
+    F("tensor", COUNT, 1, "ranks that split each layer", ("tp", "tensor_parallel", "tensor_model_parallel_size", "tensor_parallel_degree", "autotp_size", "tp_size")),
+    F("sequence", FLAG, False, "norm and dropout split over the tensor ranks too", ("sequence_parallel", "enable_sequence_parallel")),
+    F("pipeline", COUNT, 1, "groups of consecutive layers", ("pp", "pipeline_parallel", "pipeline_model_parallel_size", "pipeline_parallel_degree", "stages")),
+    F("context", COUNT, 1, "ranks that split one sequence", ("cp", "context_parallel", "context_parallel_size", "context_parallel_degree", "sequence_parallel_size")),
+    F("expert", COUNT, 1, "ranks that share out the experts", ("ep", "ep_size", "expert_model_parallel_size", "expert_parallel_degree")),
+    F("expert_tensor", COUNT, 1, "ranks that split one expert", ("etp", "expert_tensor_parallel_size")),
+    F("data", COUNT, AUTO, "replicas: world / (tensor x pipeline x context)", ("dp", "data_parallel", "data_parallel_size", "replicas")),
+)  # fmt: skip
+
+_SHARD = (
+    F("stage", Type("count", (PLAIN,), minimum=0, words=("0", "1", "2", "3")), 0, "states that data-parallel ranks share: optimizer, gradients, weights", ("zero", "zero_stage")),
+    F("size", COUNT, Follows(("parallel.data",), lambda data: data, "`parallel.data`"), "HSDP: share over this many ranks, replicate over the rest", ("mics_shard_size", "data_parallel_shard_degree")),
+    F("secondary_size", COUNT, None, "weights stay shared over this many ranks after the forward pass", ("zero_hpz_partition_size",)),
+    F("bucket", COUNT, None, "elements per reduction", ("reduce_bucket_size", "ddp_bucket_size")),
+)  # fmt: skip
+
+_BATCH = (
+    F("global", Type("quantity", (PLAIN, TOKENS, SAMPLES), minimum=1), None, "samples, or tokens, per optimizer step", ("train_batch_size", "global_batch_size", "gbs"), required=True),
+    F("micro", COUNT, AUTO, "samples per replica and forward pass", ("mbs", "micro_batch_size", "train_micro_batch_size_per_gpu", "local_batch_size", "per_device_train_batch_size")),
+    F("accumulation", COUNT, AUTO, "micro batches per replica and step", ("gradient_accumulation_steps", "num_microbatches", "grad_accum")),
+    F("sequence_length", COUNT, None, "tokens a sample", ("seq_length", "seq_len", "max_seq_length", "sequence")),
+    F("ramp", _variant("ramp", "linear", "stepped"), None, "batch size that grows", ("rampup_batch_size", "batch_ramp")),
+)  # fmt: skip
+
+_RAMP = (
+    F("start", COUNT, None, "first global batch", only=("linear",), required=True),
+    F("increment", COUNT, None, "added at each step up", only=("linear",), required=True),
+    F("over", _quantity(SAMPLES), None, "samples until the full batch", only=("linear",), required=True),
+    F("at", _list(_quantity(TOKENS, SAMPLES)), None, "where each size begins", only=("stepped",), required=True),
+    F("global", _list(COUNT), None, "the sizes", only=("stepped",), required=True),
+)
+
+_PRECISION = (
+    F("gradients", DTYPE, AUTO, "dtype in which gradients are accumulated and reduced", ("grad_accum_dtype", "mixed_precision_reduce", "reduce_dtype", "communication_data_type")),
+    F("master", DTYPE, "fp32", "dtype of the optimizer's copy of the weights", ("main_params_dtype", "bf16_master_weights_and_grads")),
+    F("loss_scale", POSITIVE, AUTO, "fp16 only; `auto` is dynamic", only=("fp16",)),
+    F("recipe", _word("delayed", "tensorwise", "blockwise", "rowwise", "mxfp8", "nvfp4"), None, "scaling recipe", ("fp8_recipe", "fp4_recipe"), only=("fp8", "fp4")),
+    F("format", _word("e4m3", "hybrid"), None, "fp8 format", ("fp8_format",), only=("fp8",)),
+    F("weights", _word("fp8", "bf16"), None, "dtype in which weights are gathered", ("fp8_param_gather",), only=("fp8", "fp4")),
+)  # fmt: skip
+
+_RECOMPUTE = (
+    F("modules", _list(TEXT), None, "what is recomputed", ("recompute_modules",), only=("selective",)),
+    F("method", _word("uniform", "block"), None, "how layers are chosen", ("recompute_method",), only=("full",)),
+    F("layers", COUNT, None, "layers per chunk", ("recompute_num_layers",), only=("full",)),
+)
+
+_PIPELINE = (
+    F("chunks", COUNT, None, "model chunks per rank", ("virtual_stages", "num_virtual_stages_per_pipeline_rank"), required=True, only=("interleaved",)),
+    F("group", COUNT, None, "micro batches per group", ("microbatch_group_size_per_virtual_pipeline_stage",), only=("interleaved",)),
+    F("limit", POSITIVE, 1, "in-flight memory in multiples of 1F1B", only=("zero-bubble",)),
+    F("first_stage_layers", COUNT0, None, "layers of the first stage", ("decoder_first_pipeline_num_layers",)),
+    F("last_stage_layers", COUNT0, None, "layers of the last stage", ("decoder_last_pipeline_num_layers",)),
+    F("layers", _list(COUNT0), None, "layers of every (virtual) stage"),
+    F("embedding_as_layer", FLAG, False, "the embedding counts as a layer in the split", ("account_for_embedding_in_pipeline_split",)),
+    F("loss_as_layer", FLAG, False, "the loss counts as a layer in the split", ("account_for_loss_in_pipeline_split",)),
+    F("layout", TEXT, None, "Megatron's layout string", ("pipeline_model_parallel_layout",)),
+)  # fmt: skip
+
+_CONTEXT: tuple[Field, ...] = ()
+
+_EXPERT = (
+    F("capacity_factor", POSITIVE, None, "`none` is dropless", ("moe_expert_capacity_factor",)),
+    F("dispatch", _word("all-to-all", "all-gather", "deepep"), None, "how tokens reach experts", ("moe_token_dispatcher_type",)),
+)
+
+_OFFLOAD = (
+    F("optimizer", _word("cpu", "nvme"), None, "where optimizer states live", ("offload_optimizer", "optimizer_cpu_offload")),
+    F("weights", _word("cpu", "nvme"), None, "where weights live", ("offload_param",)),
+    F("activations", FLAG, False, "activations go to the host", ("fine_grained_activation_offloading",)),
+    F("path", TEXT, None, "folder for nvme", ("nvme_path",)),
+)
+
+_OPTIMIZER = (
+    F("learning_rate", POSITIVE, None, "peak learning rate", ("lr",)),
+    F("betas", _list(SHARE), None, "of Adam and Lion", ("adam_betas",)),
+    F("epsilon", POSITIVE, None, "of Adam", ("eps", "adam_eps")),
+    F("weight_decay", POSITIVE, None, "decoupled weight decay"),
+    F("momentum", SHARE, None, "of SGD and Muon"),
+    F("clip", POSITIVE, None, "largest gradient norm", ("gradient_clipping", "clip_grad", "max_norm", "max_grad_norm")),
+    F("states", DTYPE, "fp32", "dtype of the moments", ("exp_avg_dtype", "bf16_optimizer_states")),
+)
+
+_SCHEDULE = (
+    F("warmup", Type("quantity", (STEPS, TOKENS, PLAIN), minimum=0), None, "until the peak: steps, tokens or a share", ("warmup_steps", "warmup_num_steps", "lr_warmup_iters")),
+    F("total", _quantity(STEPS, TOKENS), Follows(("train.duration",), lambda duration: duration, "`train.duration`"), "until the end", ("total_steps", "total_num_steps", "lr_decay_iters")),
+    F("minimum", POSITIVE, None, "lowest learning rate", ("min_lr",)),
+)  # fmt: skip
+
+_TRAIN = (
+    F("duration", _quantity(STEPS, TOKENS, SAMPLES, EPOCHS), None, "length of the run", ("train_iters", "train_samples", "max_steps", "steps")),
+    F("seed", COUNT0, None, "of the random numbers"),
+    F("deterministic", FLAG, False, "same result on every run of one card", ("deterministic_mode",)),
+    F("compile", FLAG, False, "torch.compile", ("torch_compile",)),
+)
+
+_DATASET = (
+    F("name", TEXT, None, "what the data is called"),
+    F("version", TEXT, None, "which state of it"),
+    F("digest", TEXT, None, "checksum of it", ("sha256", "hash")),
+    F("path", TEXT, None, "where it lies", ("data_path",)),
+    F("size", _quantity(TOKENS, SAMPLES), None, "how much there is"),
+    F("shards", COUNT, None, "files"),
+    F("workers", COUNT0, None, "loader processes per rank", ("num_workers",)),
+    F("packed", FLAG, False, "several documents a sample"),
+    F("drop_last", FLAG, False, "drop an odd last batch", ("dataloader_drop_last",)),
+)
+
+_ADAPTER = (
+    F("rank", COUNT, None, "of the low-rank update", ("r", "lora_rank"), required=True),
+    F("alpha", POSITIVE, None, "scale of the update", ("lora_alpha",)),
+    F("dropout", SHARE, 0, "on the adapter's input", ("lora_dropout",)),
+    F("modules", _list(TEXT), None, "which layers", ("target_modules",)),
+    F("base", _word("bf16", "fp16", "fp32", "fp8", "nf4"), None, "dtype of the frozen weights; nf4 is QLoRA", ("quantization",)),
+)
+
+_CHECKPOINT = (
+    F("every", _quantity(STEPS, TIME), None, "between two saves", ("interval", "save_interval", "save_steps")),
+    F("directory", TEXT, None, "where they go", ("folder", "save", "output_dir", "path")),
+    F("keep", COUNT, None, "how many are kept", ("keep_latest_k", "save_total_limit")),
+    F("write_time", DURATION, None, "measured time of one save"),
+    F("async", FLAG, False, "training goes on while it is written", ("async_save", "async_mode")),
+    F("format", _word("sharded", "full", "universal", "safetensors"), None, "layout on disk", ("ckpt_format",)),
+)
+
+_RESUME = (
+    F("directory", TEXT, None, "where the checkpoint lies", ("load", "initial_load_path", "path")),
+    F("step", COUNT0, None, "which one", ("ckpt_step", "load_step")),
+    F("saved_by", _ref("plan"), None, "the plan that wrote it"),
+)
+
+_LAUNCH = (
+    F("script", TEXT, None, "what to run", ("program", "entrypoint", "command")),
+    F("args", _list(TEXT), None, "its arguments", ("arguments",)),
+    F("walltime", DURATION, None, "limit of the job", ("time", "time_limit")),
+    F("restarts", COUNT0, 0, "of a failed worker group", ("max_restarts",)),
+    F("timeout", DURATION, 600, "of a collective", ("distributed_timeout_minutes", "train_timeout_seconds")),
+    F("min_nodes", COUNT, None, "elastic from this many nodes"),
+    F("venv", TEXT, None, "virtual environment to activate", ("virtualenv",)),
+    F("modules", _list(TEXT), None, "environment modules to load"),
+    F("container", _section("container"), None, "what the job runs in"),
+    F("env", Type("map", item=TEXT), None, "environment variables", ("environment",)),
+    F("slurm", Type("map", item=TEXT), None, "sbatch options, named without `--`"),
+    F("kubernetes", _section("kubernetes"), None, "where the job is created"),
+)
+
+_CONTAINER = (
+    F("image", TEXT, None, "image", required=True),
+    F("runtime", _word("enroot", "apptainer", "docker"), None, "who runs it"),
+    F("mounts", _list(TEXT), None, "host folders"),
+)
+
+_KUBERNETES = (
+    F("namespace", TEXT, None, "namespace"),
+    F("queue", TEXT, None, "Kueue or Volcano queue"),
+    F("image", TEXT, None, "image"),
+    F("shared_memory", TEXT, None, "size of /dev/shm"),
+    F("labels", Type("map", item=TEXT), None, "labels"),
+)
+
+_LOG = (
+    F("every", _quantity(STEPS), None, "steps between lines", ("log_interval", "logging_steps")),
+    F("directory", TEXT, None, "where it goes", ("logging_dir",)),
+    F("to", _list(_word("tensorboard", "wandb")), None, "who receives it", ("report_to",)),
+)
+
+_PROFILE = (
+    F("start", _quantity(STEPS), None, "first step traced", ("profile_step_start",)),
+    F("length", _quantity(STEPS), None, "steps traced"),
+    F("ranks", _list(COUNT0), None, "which ranks", ("profile_ranks",)),
+)
+
+_EVIDENCE = (
+    F("metrics", _list(TEXT), None, "what the record of the run must hold"),
+    F("file", TEXT, None, "where the run writes them"),
+)
+
+_PLAN = (
+    F("model", _ref("model"), None, "what is trained", required=True),
+    F("cluster", _ref("cluster"), None, "what it runs on", required=True),
+    F("policies", _list(_ref("policy")), (), "rules of the house"),
+    F("emit", _list(TARGET), (), "what `compile` writes", ("targets",)),
+    F("versions", Type("map", item=VERSION), None, "of the consumers"),
+    F("parallel", _section("parallel"), {}, "sizes of the parallel axes", ("parallelism",)),
+    F("shard", _section("shard"), {}, "ZeRO and FSDP", ("zero", "fsdp", "zero_optimization", "sharding")),
+    F("batch", _section("batch"), {}, "samples per step"),
+    F("precision", _variant("precision", "fp32", "bf16", "fp16", "fp8", "fp4"), None, "dtype of matrix products", ("dtype", "mixed_precision"), required=True),
+    F("recompute", _variant("recompute", "none", "selective", "full"), "none", "activations that are computed again", ("activation_checkpointing", "recompute_granularity", "gradient_checkpointing")),
+    F("pipeline", _variant("pipeline", "1f1b", "interleaved", "zero-bubble", "dual"), "1f1b", "schedule and split of the stages", ("pipeline_parallel_schedule",)),
+    F("context", _variant("context", "ring", "ulysses", "all-gather", "hierarchical"), "ring", "how context ranks exchange", ("cp_comm_type",)),
+    F("expert", _section("expert"), {}, "how tokens reach experts"),
+    F("offload", _section("offload"), {}, "states outside the card"),
+    F("optimizer", _variant("optimizer", "adamw", "adamw-8bit", "adafactor", "sgd", "lion", "muon"), "adamw", "optimizer"),
+    F("schedule", _variant("schedule", "constant", "linear", "cosine", "wsd", "inverse-sqrt"), None, "of the learning rate", ("scheduler", "lr_scheduler", "lr_decay_style")),
+    F("train", _section("train"), {}, "length of the run and its randomness", ("training",)),
+    F("dataset", _section("dataset"), None, "the data", ("data",)),
+    F("adapter", _variant("adapter", "lora"), None, "low-rank fine-tuning", ("lora", "peft")),
+    F("checkpoint", _section("checkpoint"), None, "saves", ("checkpointing", "save")),
+    F("resume", _section("resume"), None, "where the run goes on from", ("load",)),
+    F("launch", _section("launch"), {}, "what is started and how", ("run", "launcher")),
+    F("log", _section("log"), None, "log lines", ("logging",)),
+    F("profile", _section("profile"), None, "a window that is traced", ("profiling",)),
+    F("evidence", _section("evidence"), None, "the record of the run"),
+)  # fmt: skip
+
+
+def exact_quotient(dividend: int, divisor: int) -> Any:
+    """dividend / divisor, exact: an int where it is whole, else a Fraction (which a count then refuses)."""
+    return exact(dividend, divisor)
+
+
+#: Fields by kind of block or name of section.
+SECTIONS: dict[str, tuple[Field, ...]] = {
+    "gpu": _GPU, "cluster": _CLUSTER, "model": _MODEL, "plan": _PLAN, "template": _PLAN,
+    "nics": _NICS, "attention": _ATTENTION, "experts": _EXPERTS,
+    "parallel": _PARALLEL, "shard": _SHARD, "batch": _BATCH, "ramp": _RAMP, "precision": _PRECISION,
+    "recompute": _RECOMPUTE, "pipeline": _PIPELINE, "context": _CONTEXT, "expert": _EXPERT, "offload": _OFFLOAD,
+    "optimizer": _OPTIMIZER, "schedule": _SCHEDULE, "train": _TRAIN, "dataset": _DATASET, "adapter": _ADAPTER,
+    "checkpoint": _CHECKPOINT, "resume": _RESUME, "launch": _LAUNCH, "container": _CONTAINER,
+    "kubernetes": _KUBERNETES, "log": _LOG, "profile": _PROFILE, "evidence": _EVIDENCE,
+}  # fmt: skip
+
+#: Kinds of block, in the order in which messages list them.
+KINDS = ("gpu", "cluster", "model", "policy", "plan", "template")
+
+#: Trainers that a plan may emit, whether or not this version writes them: name -> dtype of gradients by default
+#: ("weights": that of the matrix products). Launchers are not among them.
+TRAINERS: dict[str, str] = {
+    "deepspeed": "weights", "accelerate": "weights", "transformers": "weights", "fsdp2": "weights",
+    "megatron": "fp32", "megatron-bridge": "fp32", "torchtitan": "fp32",
+    "nanotron": "fp32", "gpt-neox": "weights", "lightning": "weights",
+}  # fmt: skip
+
+#: Targets of the language that a later version of planc writes; a plan that names one draws a warning, not a fault.
+ANNOUNCED = (
+    "megatron", "megatron-bridge", "torchtitan", "nanotron", "gpt-neox", "lightning", "ray-train", "transformers",
+    "fsdp2", "deepspeed-launcher", "kubernetes", "skypilot", "torchx",
+)  # fmt: skip
+
+#: Derived numbers that a policy may read, with their dimension; the facts supply them.
+DERIVED: dict[str, Dimension] = {
+    "world.size": PLAIN,
+    "shard.replicas": PLAIN,
+    "batch.tokens": TOKENS,
+    "model.active_parameters": PLAIN,
+    "memory.weights": BYTES,
+    "memory.gradients": BYTES,
+    "memory.optimizer": BYTES,
+    "memory.total": BYTES,
+    "memory.capacity": BYTES,
+    "memory.free": BYTES,
+    "memory.headroom": PLAIN,
+    "communication.data.bytes": BYTES,
+    "communication.data.time": TIME,
+    "pipeline.bubble": PLAIN,
+}
