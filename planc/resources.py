@@ -1,0 +1,64 @@
+"""Where the data files lie that planc ships: the catalogue, and `grammar/`, `schemas/`, `templates/`.
+
+A wheel holds them inside the package; a checkout, and so an editable install, has them at its top level. They are looked
+for in that order by plain paths, since `importlib.resources` alone would cost a start more than all of this package.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_CHECKOUT = os.path.dirname(_PACKAGE)
+
+
+def find(relative: str) -> str:
+    """Path of a packaged file or folder, named like `templates/torchrun/torchrun.sh.j2`."""
+    for place in (_PACKAGE, _CHECKOUT):
+        path = os.path.join(place, *relative.split("/"))
+        if os.path.exists(path):
+            return path
+    raise FileNotFoundError(f"planc ships no {relative}: the installation is incomplete")
+
+
+def read_text(relative: str) -> str:
+    """Text of a packaged file."""
+    with open(find(relative), encoding="utf-8") as file:
+        return file.read()
+
+
+def names(relative: str, ending: str) -> tuple[str, ...]:
+    """Names, without the ending, of the files in a packaged folder that have it, sorted."""
+    return tuple(sorted(name.removesuffix(ending) for name in os.listdir(find(relative)) if name.endswith(ending)))
+
+
+def parser_tables() -> dict[str, Any]:
+    """The parser's tables: those that were built into the package, or new ones where a checkout's grammar was edited."""
+    try:
+        from planc.syntax._tables import TABLES  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        TABLES = None
+    grammar = os.path.join(_CHECKOUT, "grammar", "plan.lark")
+    if TABLES is not None and not os.path.exists(grammar):
+        return dict(TABLES)
+    from planc.syntax import build_tables
+
+    text = read_text("grammar/plan.lark")
+    if TABLES is not None and TABLES["fingerprint"] == build_tables.fingerprint(text):
+        return dict(TABLES)
+    tables = build_tables.build(text)
+    _keep(tables)
+    return tables
+
+
+def _keep(tables: dict[str, Any]) -> None:
+    """Writes the tables beside the parser for the next start, if the checkout can be written to."""
+    target = os.path.join(_PACKAGE, "syntax", "_tables.py")
+    temporary = f"{target}.{os.getpid()}"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(f'"""Parser tables of grammar/plan.lark. Not edited by hand."""\n\nTABLES = {tables!r}\n')
+        os.replace(temporary, target)
+    except OSError:
+        return
