@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planc.facts.arithmetic import remainder, whole
 from planc.facts.fact import Fact
 
 
@@ -22,7 +23,7 @@ def accumulation_steps(global_batch: Any, per_pass: Any) -> Any:
     Formula: global // (micro x data), rounded down
     Source: DeepSpeed, gradient_accumulation_steps; Megatron, num_microbatches.
     """
-    return global_batch // per_pass
+    return whole(global_batch, per_pass)
 
 
 def leftover_samples(global_batch: Any, per_pass: Any) -> Any:
@@ -31,7 +32,7 @@ def leftover_samples(global_batch: Any, per_pass: Any) -> Any:
     Formula: global mod (micro x data)
     Source: the remainder of the division above; DeepSpeed and Megatron refuse a batch with one.
     """
-    return global_batch % per_pass
+    return remainder(global_batch, per_pass)
 
 
 def tokens_per_step(global_batch: Any, sequence_length: Any) -> Any:

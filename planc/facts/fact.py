@@ -1,8 +1,8 @@
 """What a fact is: a number derived from the plan, by a formula that can be shown.
 
 The formula's docstring is its evidence: `explain` prints its `Formula:`, `Source:` and `Assumes:` lines, so the text
-that a person reads stands beside the code that it describes. Formulas use arithmetic that a numpy array understands too
-(`+ - * / // %`, and `largest` below), so that one function serves one plan and a million layouts.
+that a person reads stands beside the code that it describes. Formulas use `+ - *` and `arithmetic.py`, which numpy arrays
+understand too, so that one function serves one plan and a million layouts.
 """
 
 from __future__ import annotations
@@ -16,17 +16,10 @@ class Fact(NamedTuple):
 
     unit: `ranks`, `samples`, `tokens`, `parameters`, `layers`, `bytes`, `bytes/s`, `s`, `share`, `count`, or `word`.
     inputs: fields of the plan, other facts, or `engine.NAME`; given to the formula in this order. An input that is
-        unknown makes the fact unknown, unless its path ends in `?`, which passes None for a field that is not set.
+        unknown makes the fact unknown, unless its path ends in `?`, which passes None for what is merely not set.
     """
 
     path: str
     unit: str
     formula: Callable[..., Any]
     inputs: tuple[str, ...]
-
-
-def largest(left: Any, right: Any) -> Any:
-    """The larger of two numbers, item by item where one is an array."""
-    if hasattr(left, "shape") or hasattr(right, "shape"):
-        return (left > right) * left + (left <= right) * right
-    return max(left, right)

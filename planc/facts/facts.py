@@ -54,8 +54,10 @@ class Facts:
         return value
 
     def _optional(self, path: str) -> Any:
-        """As `_field`, but None for what is not written."""
-        value = self._given[path] if path in self._given else self.plan.value(path)
+        """As `[path]`, but None for what is merely not set, or is no field of this variant."""
+        if path not in self._given and path not in FACTS and self.plan.find(path) is None:
+            return None
+        value = self[path]
         return None if isinstance(value, Unknown) and value.unset else value
 
     def _derive(self, fact: Fact) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planc.facts.arithmetic import divide, is_array, largest, whole
 from planc.facts.fact import Fact
 from planc.plan.model import Unknown
 
@@ -59,7 +60,7 @@ def moe_layers(layers: Any, count: Any, dense: Any, every: Any) -> Any:
     Formula: (layers - dense_layers) // every; 0 without experts
     Source: Hugging Face DeepseekV3 (first_k_dense_replace), Qwen2Moe (decoder_sparse_step).
     """
-    return 0 if count is None else (layers - dense) // every
+    return 0 if count is None else whole(largest(layers - dense, 0), every)
 
 
 def norm_parameters(hidden: Any, norm: Any) -> Any:
@@ -115,7 +116,7 @@ def model_parameters(layers: Any, embedding: Any, position: Any, norm: Any, tied
 
 def parameters_per_rank(
     layers: Any, num_layers: Any, longest: Any, norm: Any, embedding: Any, position: Any, tied: Any,
-    tensor: Any, pipeline: Any, expert: Any,
+    tensor: Any, pipeline: Any, experts: Any, expert: Any, expert_tensor: Any,
 ) -> Any:  # fmt: skip
     """Parameters that the heaviest rank holds before sharding, N in the memory formulas.
 
@@ -123,18 +124,34 @@ def parameters_per_rank(
         embedding (twice with one stage, unless tied), the positions and the last norm
     Source: Megatron-LM: matrices are split over the tensor ranks, norms are replicated.
     Assumes: the longest stage also holds the embedding or the output layer; MoE layers are spread evenly over stages;
-        biases are split as their matrices are.
+        biases are split as their matrices are, and a vocabulary that `tensor` does not divide is not padded.
     """
-    if not hasattr(expert, "shape") and 1 < expert:
-        return Unknown("what one rank of an expert-parallel model holds is not derived in this version", ("parallel.expert",))
+    if experts is not None and _split_apart(expert, expert_tensor, tensor):
+        return Unknown(
+            "what a rank holds of experts that are not split as the layers are is not derived in this version",
+            ("parallel.expert", "parallel.expert_tensor"),
+        )
     norms = 2 * norm * num_layers
-    share = longest * ((layers - norms) / tensor + norms) / num_layers
+    matrices = divide(layers - norms, tensor)
+    share = divide(longest * (matrices + norms), num_layers)
     ends = 1 if tied else 1 + (pipeline == 1)
-    return share + ends * embedding / tensor + position + norm
+    return share + divide(ends * embedding, tensor) + position + norm
+
+
+def _split_apart(expert: Any, expert_tensor: Any, tensor: Any) -> bool:
+    """Whether experts are split unlike the layers; for arrays, whether any layout splits them so."""
+    apart = (expert != 1) | (expert_tensor != tensor)
+    return bool(apart.any()) if is_array(apart) else bool(apart)
 
 
 _EXPERTS = ("model.hidden", "model.gated", "model.experts.count?", "model.experts.ffn?", "model.experts.shared?")
-_LAYER = ("model.layers", "model.attention_parameters", "model.mlp_parameters", "model.norm_parameters", "model.moe_layers")
+_LAYER = (
+    "model.layers",
+    "model.attention_parameters",
+    "model.mlp_parameters",
+    "model.norm_parameters",
+    "model.moe_layers",
+)
 _ENDS = ("model.embedding_parameters", "model.position_parameters", "model.norm_parameters", "model.tied")
 
 FACTS = (
@@ -157,6 +174,6 @@ FACTS = (
     Fact("parallel.parameters_per_rank", "parameters", parameters_per_rank, (
         "model.layer_parameters", "model.layers", "pipeline.longest_stage", "model.norm_parameters",
         "model.embedding_parameters", "model.position_parameters", "model.tied",
-        "parallel.tensor", "parallel.pipeline", "parallel.expert",
+        "parallel.tensor", "parallel.pipeline", "model.experts.count?", "parallel.expert", "parallel.expert_tensor",
     )),
 )  # fmt: skip

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
+from planc.facts.arithmetic import divide, is_array, largest, rounded_up, where
 from planc.facts.fact import Fact
 from planc.plan.model import Unknown
 
 
-def layers_per_stage(layers: Any, pipeline: Any, first: Any, last: Any, stated: Any) -> Any:
+def longest_stage(
+    layers: Any, stages: Any, first: Any, last: Any, stated: Any, embedding: Any, loss: Any, layout: Any
+) -> Any:
     """Layers of the longest stage.
 
-    Formula: layers / pipeline, rounded up; with `first_stage_layers` or `last_stage_layers` the rest is shared by the
-        other stages; with `pipeline.layers` the largest sum of a rank's chunks
-    Source: Megatron-LM, decoder-first/last-pipeline-num-layers.
+    Formula: layers / pipeline, rounded up; with `first_stage_layers` or `last_stage_layers` the others share the rest;
+        with `pipeline.layers` the largest sum of a rank's chunks; an embedding or loss that counts as a layer takes the
+        place of one at its end
+    Source: Megatron-LM, decoder-first/last-pipeline-num-layers, account-for-embedding/loss-in-pipeline-split.
     Assumes: an uneven division gives one stage one layer more.
     """
+    if layout is not None:
+        return Unknown("the layers of a `layout` string are not counted in this version", ("pipeline.layout",))
     if stated is not None:
-        return max(sum(stated[rank::pipeline]) for rank in range(pipeline))
-    if first is None and last is None:
-        return -(-layers // pipeline)
+        if is_array(stages):
+            return Unknown("a stated split has one pipeline size", ("pipeline.layers",))
+        return max((sum(stated[rank::stages]) for rank in range(min(stages, len(stated)))), default=0)
     ends = [end for end in (first, last) if end is not None]
-    others = pipeline - len(ends)
-    rest = -(-(layers - sum(ends)) // others) if 0 < others else 0
-    return max(rest, *ends)
+    if ends:
+        others = largest(stages - len(ends), 0)
+        return largest(rounded_up(layers - sum(ends), others), max(ends))
+    counted = int(embedding) + int(loss)
+    share = rounded_up(layers + counted, stages)
+    at_ends = share - min(int(embedding), int(loss))
+    return where(stages == 1, layers, where(stages == 2, at_ends, share)) if counted else share
 
 
 def bubble(stages: Any, micro_batches: Any, schedule: Any, chunks: Any) -> Any:
@@ -35,19 +45,17 @@ def bubble(stages: Any, micro_batches: Any, schedule: Any, chunks: Any) -> Any:
     Assumes: equal stages, communication hidden.
     """
     if schedule not in ("1f1b", "interleaved"):
-        return Unknown(f"no idle share is known for the schedule `{schedule}`", ("pipeline",))
+        return Unknown(f"no idle share is derived for the schedule `{schedule}` in this version", ("pipeline",))
+    if schedule == "interleaved" and chunks is None:
+        return Unknown("`pipeline.chunks` is not set", ("pipeline.chunks",), unset=True)
     virtual = chunks if schedule == "interleaved" else 1
-    if isinstance(virtual, Unknown):
-        return virtual
-    return (stages - 1) / (virtual * micro_batches + stages - 1)
+    return divide(stages - 1, virtual * micro_batches + stages - 1)
 
 
 FACTS = (
-    Fact(
-        "pipeline.longest_stage",
-        "layers",
-        layers_per_stage,
-        ("model.layers", "parallel.pipeline", "pipeline.first_stage_layers?", "pipeline.last_stage_layers?", "pipeline.layers?"),
-    ),
+    Fact("pipeline.longest_stage", "layers", longest_stage, (
+        "model.layers", "parallel.pipeline", "pipeline.first_stage_layers?", "pipeline.last_stage_layers?", "pipeline.layers?",
+        "pipeline.embedding_as_layer", "pipeline.loss_as_layer", "pipeline.layout?",
+    )),
     Fact("pipeline.bubble", "share", bubble, ("parallel.pipeline", "batch.accumulation", "pipeline", "pipeline.chunks?")),
 )  # fmt: skip

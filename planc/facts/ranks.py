@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planc.facts.arithmetic import is_array, remainder, where, whole
 from planc.facts.fact import Fact
 
 
@@ -35,7 +36,7 @@ def replicas(world: Any, model_parallel: Any) -> Any:
     Formula: world // model_parallel, rounded down
     Source: Megatron-LM, parallel_state.
     """
-    return world // model_parallel
+    return whole(world, model_parallel)
 
 
 def leftover_ranks(world: Any, model_parallel: Any) -> Any:
@@ -44,7 +45,7 @@ def leftover_ranks(world: Any, model_parallel: Any) -> Any:
     Formula: world mod model_parallel
     Source: the remainder of the division above; every trainer refuses a world with one.
     """
-    return world % model_parallel
+    return remainder(world, model_parallel)
 
 
 def shard_group(size: Any, context: Any) -> Any:
@@ -59,29 +60,45 @@ def shard_group(size: Any, context: Any) -> Any:
 def shard_replicas(data: Any, size: Any) -> Any:
     """Copies of the sharded states: 1 unless hybrid sharding is on.
 
-    Formula: data // shard.size
+    Formula: data // shard.size, rounded down
     Source: HSDP, PyTorch FSDP HYBRID_SHARD.
     """
-    return data // size
+    return whole(data, size)
 
 
-def straddling_tensor_ranks(tensor: Any, domain: Any) -> Any:
-    """Ranks of the tensor groups that do not fit a fast-interconnect domain evenly; 0 if no group crosses one.
+def leftover_replicas(data: Any, size: Any) -> Any:
+    """Data-parallel ranks that are left over once they are cut into shard groups.
 
-    Formula: tensor if tensor > domain, else domain mod tensor
+    Formula: data mod shard.size
+    Source: the remainder of the division above.
+    """
+    return remainder(data, size)
+
+
+def straddling_tensor_ranks(tensor: Any, domain: Any, world: Any) -> Any:
+    """Ranks by which the tensor groups miss a fast-interconnect domain; 0 if no group crosses one.
+
+    Formula: 0 if the world fits in one domain; else tensor if tensor > domain, else domain mod tensor
     Source: groups are runs of `tensor` consecutive ranks, so with a domain of 8 groups of 6 straddle: ranks 6 to 11.
     """
-    if hasattr(tensor, "shape"):
-        return (tensor > domain) * tensor + (tensor <= domain) * (domain % tensor)
-    return tensor if domain < tensor else domain % tensor
+    over = where(domain < tensor, tensor, remainder(domain, tensor))
+    if is_array(tensor) or is_array(domain) or is_array(world):
+        return where(world <= domain, 0, over)
+    return 0 if world <= domain else over
 
 
 FACTS = (
     Fact("world.size", "ranks", world_size, ("cluster.nodes", "cluster.gpus_per_node")),
-    Fact("world.model_parallel", "ranks", model_parallel_size, ("parallel.tensor", "parallel.pipeline", "parallel.context")),
+    Fact(
+        "world.model_parallel",
+        "ranks",
+        model_parallel_size,
+        ("parallel.tensor", "parallel.pipeline", "parallel.context"),
+    ),
     Fact("world.replicas", "count", replicas, ("world.size", "world.model_parallel")),
     Fact("world.leftover", "ranks", leftover_ranks, ("world.size", "world.model_parallel")),
     Fact("shard.group", "ranks", shard_group, ("shard.size", "parallel.context")),
     Fact("shard.replicas", "count", shard_replicas, ("parallel.data", "shard.size")),
-    Fact("parallel.straddling", "ranks", straddling_tensor_ranks, ("parallel.tensor", "cluster.domain")),
-)  # fmt: skip
+    Fact("shard.leftover", "ranks", leftover_replicas, ("parallel.data", "shard.size")),
+    Fact("parallel.straddling", "ranks", straddling_tensor_ranks, ("parallel.tensor", "cluster.domain", "world.size")),
+)
