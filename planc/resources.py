@@ -1,7 +1,7 @@
 """Where the data files lie that planc ships: the catalogue, and `grammar/`, `schemas/`, `templates/`.
 
-A wheel holds them inside the package; a checkout, and so an editable install, has them at its top level. They are looked
-for in that order by plain paths, since `importlib.resources` alone would cost a start more than all of this package.
+A wheel holds them inside the package; a checkout, and so an editable install, has them at its top level. They are
+looked for in that order by plain paths, since `importlib.resources` alone would cost a start more than this package.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def names(relative: str, ending: str) -> tuple[str, ...]:
 
 
 def parser_tables() -> dict[str, Any]:
-    """The parser's tables: those that were built into the package, or new ones where a checkout's grammar was edited."""
+    """The parser's tables: those that were built into the package, or new ones if a checkout's grammar was edited."""
     try:
         from planc.syntax._tables import TABLES  # type: ignore[import-not-found, unused-ignore]
     except ImportError:

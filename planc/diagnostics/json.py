@@ -1,7 +1,7 @@
 """Diagnostics as data for programs; `schemas/diagnostics.schema.json` describes it.
 
-Lines and columns count from 1, offsets from 0, all of them in code points of the text without its byte-order mark; an end
-is the place after the last code point, so an empty place starts and ends alike.
+Lines and columns count from 1, offsets from 0, all of them in code points of the text without its byte-order mark; an
+end is the place after the last code point, so an empty place starts and ends alike.
 """
 
 from __future__ import annotations

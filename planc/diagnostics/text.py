@@ -1,8 +1,8 @@
 """Diagnostics as text for people: the source line, a caret under the place, the numbers, and what would work.
 
 Whatever a plan's text holds, the terminal stays as it was: control characters, bidirectional overrides and other
-characters that do not print are shown as escapes, tabs as four blanks, and wide characters count for two columns, in the
-source line and in the line of carets alike. A very long line is cut around the place.
+characters that do not print are shown as escapes, tabs as four blanks, and wide characters count for two columns, in
+the source line and in the line of carets alike. A very long line is cut around the place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def render(diagnostic: Diagnostic, color: bool) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with every character that does not print as an escape, on one line, its middle left out if it is huge."""
+    """The text on one line, each character that does not print as an escape, its middle left out if it is huge."""
     if _LONGEST_TEXT < len(text):
         text = f"{text[: _LONGEST_TEXT // 2]}...{text[-_LONGEST_TEXT // 2 :]}"
     return text if text.isprintable() else "".join(_shown(character) for character in text)

@@ -1,0 +1,147 @@
+"""`planc compile`: lints a file, and writes what its plans' targets take if there is no error."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from planc import manifest
+from planc.commands import output, writing
+from planc.commands.files import Files, reason_of
+from planc.commands.lint import as_text, is_error, read_all
+from planc.commands.output import CannotWork
+from planc.compiler import analyse, emit
+from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
+from planc.plan.faults import UNWRITTEN_TARGET
+from planc.plan.model import Plan
+from planc.targets import target_names
+from planc.targets.target import EmittedFile
+from planc.version import VERSION
+
+
+def run(arguments: list[str]) -> int:
+    """Exit status: 0 if the files are written, 1 if the file has errors, 2 if they cannot be written."""
+    options = _options(arguments)
+    if os.path.isdir(options.file):
+        raise CannotWork(f"{output.quoted(options.file)} is a folder; name the plan file")
+    files = Files()
+    read = read_all(files, (options.file,))
+    for name, reason in read.unread:
+        raise CannotWork(f"cannot read {output.quoted(name)}: {reason}")
+    analysis = analyse(read.sources, files.load)
+    diagnostics = (*read.diagnostics, *analysis.diagnostics)
+    if not any(map(is_error, diagnostics)):
+        plans = _chosen_plans(analysis.plans, options)
+        diagnostics = _with_unwritten(diagnostics, plans, options.target)
+    output.complain(as_text(in_order(diagnostics), output.in_color(options.color, sys.stderr)))
+    if any(map(is_error, diagnostics)):
+        output.complain("\nplanc: nothing was written\n")
+        return 1
+    jobs = [(plan, _emitted(plan, options.target)) for plan in plans]
+    jobs = [(plan, emitted) for plan, emitted in jobs if emitted]
+    if not jobs:
+        raise CannotWork("nothing to write: no plan emits a target")
+    _write(jobs, files.project_path(read.sources[0]), options)
+    return 0
+
+
+def _write(jobs: list[tuple[Plan, tuple[EmittedFile, ...]]], source: str, options: argparse.Namespace) -> None:
+    folders = [os.path.join(options.output, plan.name) for plan, _ in jobs]
+    found = [writing.changes(folder, files, options.force) for folder, (_, files) in zip(folders, jobs, strict=True)]
+    conflicts = [
+        os.path.join(folder, name) for folder, changed in zip(folders, found, strict=True) for name in changed.conflicts
+    ]
+    if conflicts:
+        listing = ", ".join(map(output.quoted, conflicts))
+        raise CannotWork(f"not as planc wrote it: {listing}; nothing was written, `--force` overwrites files")
+    for folder, (plan, files), changed in zip(folders, jobs, found, strict=True):
+
+        def manifest_text(
+            replaced: dict[str, tuple[str, ...]], plan: Plan = plan, files: tuple[EmittedFile, ...] = files
+        ) -> str:
+            return manifest.text_of(plan, source, files, VERSION, replaced)
+
+        try:
+            writing.write(folder, changed, manifest_text)
+        except OSError as error:
+            raise CannotWork(f"cannot write to {output.quoted(folder)}: {reason_of(error)}") from error
+        output.write(_report(folder, changed))
+
+
+def _report(folder: str, changed: writing.Changes) -> str:
+    lines = [("wrote", file.path) for file in changed.written]
+    lines.extend(("unchanged", name) for name in changed.unchanged)
+    lines.extend(("removed", name) for name in changed.removed)
+    lines.extend(("kept", f"{name} (not emitted any more, but edited)") for name in changed.kept)
+    return "".join(f"{verb} {os.path.join(folder, name)}\n" for verb, name in lines)
+
+
+def _chosen_plans(plans: Sequence[Plan], options: argparse.Namespace) -> list[Plan]:
+    """The plans that were named, or all of them; each target that was named is one that some of them emit."""
+    if not plans:
+        raise CannotWork(f"{output.quoted(options.file)} defines no plan")
+    names = [plan.name for plan in plans]
+    for name in options.plan:
+        if name not in names:
+            listing = ", ".join(map(output.quoted, names))
+            raise CannotWork(f"no plan {output.quoted(name)}{output.did_you_mean(name, names)}; there are {listing}")
+    chosen = [plan for plan in plans if not options.plan or plan.name in options.plan]
+    emitted = sorted({choice.name for plan in chosen for choice in plan.targets})
+    for name in options.target:
+        if name not in emitted:
+            known = ", ".join(map(output.quoted, emitted)) or "nothing"
+            guess = output.did_you_mean(name, emitted)
+            raise CannotWork(f"target {output.quoted(name)} is not in `emit`{guess}; the plan emits {known}")
+    return chosen
+
+
+def _with_unwritten(
+    diagnostics: tuple[Diagnostic, ...], plans: Sequence[Plan], targets: Sequence[str]
+) -> tuple[Diagnostic, ...]:
+    """The diagnostics, with an error in place of the warning for each target that is wanted but cannot be written."""
+    written = target_names()
+    needed = {
+        choice.span: choice.name
+        for plan in plans
+        for choice in plan.targets
+        if choice.name not in written and (not targets or choice.name in targets)
+    }
+    others = [name for name in written if any(plan.emits(name) for plan in plans)]
+    help = ("write the others with " + " ".join(f"`--target {name}`" for name in others),) if others else ()
+    errors = [
+        UNWRITTEN_TARGET.at(span, f"this version of planc does not write `{name}`", help=help)._replace(
+            severity=Severity.ERROR
+        )
+        for span, name in needed.items()
+    ]
+    warned = [found for found in diagnostics if found.code != UNWRITTEN_TARGET.code or found.primary.span not in needed]
+    return (*warned, *errors)
+
+
+def _emitted(plan: Plan, targets: Sequence[str]) -> tuple[EmittedFile, ...]:
+    """The files of a plan, each path once; targets that share a file emit the same text."""
+    names = [choice.name for choice in plan.targets if not targets or choice.name in targets]
+    files: dict[str, EmittedFile] = {}
+    for file in emit(plan, names):
+        if files.setdefault(file.path, file) != file:
+            raise CannotWork(f"two targets of plan {output.quoted(plan.name)} write `{file.path}`")
+    return tuple(files.values())
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="planc compile",
+        description="Lint a file and write DIR/PLAN/ for each of its plans, or nothing if there is an error. "
+        "Exit status: 0 (warnings allowed), 1 errors, 2 the files cannot be written.",
+    )
+    parser.add_argument("file", metavar="FILE", help="the plan file")
+    parser.add_argument("--plan", action="append", default=[], metavar="NAME", help="only this plan; may be repeated")
+    parser.add_argument("--target", action="append", default=[], metavar="T", help="only this target; may be repeated")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="DIR", help="folder to write to; made if it is not there"
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite files that were edited or are not planc's")
+    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
+    return parser.parse_args(arguments)

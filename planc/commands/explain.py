@@ -1,0 +1,172 @@
+"""`planc explain`: every derived number of a plan with its formula, inputs, source and assumptions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from planc.commands import output
+from planc.commands.files import Files
+from planc.commands.lint import as_text, is_error, read_all
+from planc.commands.output import CannotWork
+from planc.compiler import analyse
+from planc.diagnostics.diagnostic import Diagnostic, in_order
+from planc.diagnostics.text import visible
+from planc.explanation import MEMORY_NOTE, Explanation, Number, explain, plain
+from planc.plan.model import Located, Origin, Plan, Unknown
+
+_ORIGINS = {
+    Origin.WRITTEN: "written at {place}",
+    Origin.DEFAULTED: "default",
+    Origin.INHERITED: "from {place}",
+    Origin.SOLVED: "worked out",
+    Origin.OVERRIDDEN: "set on the command line",
+    Origin.ASSUMED: "assumed",
+}
+
+
+def run(arguments: list[str]) -> int:
+    """Exit status: 1 if the file has errors, which leave some numbers unknown, else 0."""
+    options = _options(arguments)
+    step_seconds = None if options.step_time is None else _seconds(options.step_time)
+    files = Files()
+    read = read_all(files, (options.file,))
+    for name, reason in read.unread:
+        raise CannotWork(f"cannot read {output.quoted(name)}: {reason}")
+    analysis = analyse(read.sources, files.load)
+    diagnostics = in_order((*read.diagnostics, *analysis.diagnostics))
+    output.complain(as_text(diagnostics, output.in_color(options.color, sys.stderr)))
+    explanations = [explain(plan, step_seconds) for plan in _chosen(analysis.plans, options.plan)]
+    if options.output_format == "json":
+        import json
+
+        document = {"version": 1, "note": MEMORY_NOTE, "plans": [_as_data(found) for found in explanations]}
+        output.write(json.dumps(document, indent=2) + "\n")
+    else:
+        output.write("\n".join(_as_text(found) for found in explanations))
+    return 1 if any(map(is_error, diagnostics)) else 0
+
+
+def _chosen(plans: tuple[Plan, ...], names: list[str]) -> list[Plan]:
+    known = [plan.name for plan in plans]
+    for name in names:
+        if name not in known:
+            raise CannotWork(f"no plan {output.quoted(name)}{output.did_you_mean(name, known)}")
+    return [plan for plan in plans if not names or plan.name in names]
+
+
+def _seconds(text: str) -> Any:
+    """Seconds of a time written in the language's units."""
+    from planc.plan.quantities import amount
+    from planc.plan.units import TIME, name_of
+    from planc.source import Source, Span
+    from planc.syntax.nodes import Number as Written
+
+    found = amount(Written(Span(Source("--step-time", text), 0, len(text)), text))
+    if isinstance(found, Diagnostic):
+        raise CannotWork(f"--step-time {output.quoted(text)}: {found.message}; write a time such as `200ms`")
+    if found.dimension != TIME:
+        raise CannotWork(
+            f"--step-time {output.quoted(text)} is {name_of(found.dimension)}; write a time such as `200ms`"
+        )
+    if found.value == 0:
+        raise CannotWork("--step-time is zero; write the time of a step without communication, such as `200ms`")
+    return float(found.value)
+
+
+def _as_text(found: Explanation) -> str:
+    lines = [f"plan {visible(found.plan.name)} ({_place(found.plan.span)})"]
+    lines.extend(f"engine {engine.name}: {engine.convention}" for engine in found.engines)
+    lines.extend(("", "fields"))
+    width = max((len(field.path) + len(field.text) for field, _ in found.fields), default=0) + 3
+    lines.extend(f"  {f'{field.path} = {visible(field.text)}':<{width}}  {_origin(at)}" for field, at in found.fields)
+    lines.extend(("", "derived numbers"))
+    for number in found.numbers:
+        lines.extend(_number_lines(number))
+    lines.extend(("", f"note: {MEMORY_NOTE}"))
+    return "\n".join(lines) + "\n"
+
+
+def _number_lines(number: Number) -> list[str]:
+    engines = f" [{', '.join(number.engines)}]" if number.engines else ""
+    if isinstance(number.value, Unknown):
+        needs = f" (needs {', '.join(f'`{path}`' for path in number.missing)})" if number.missing else ""
+        head = f"unknown: {visible(number.text)}{needs}"
+    else:
+        head = f"= {visible(number.text)}"
+    lines = [f"  {number.path}{engines} {head}", f"      {number.meaning}", f"      formula: {number.formula}"]
+    if number.inputs:
+        given = ", ".join(f"{given.path} = {visible(given.text)}" for given in number.inputs)
+        lines.append(f"      inputs:  {given}")
+    lines.append(f"      source:  {number.source}")
+    if number.assumes:
+        lines.append(f"      assumes: {number.assumes}")
+    return lines
+
+
+def _origin(located: Located) -> str:
+    return _ORIGINS[located.origin].format(place=_place(located.span))
+
+
+def _place(span: Any) -> str:
+    return f"{visible(span.source.name)}:{span.line}:{span.column}"
+
+
+def _as_data(found: Explanation) -> dict[str, Any]:
+    return {
+        "plan": found.plan.name,
+        "file": found.plan.span.source.name,
+        "line": found.plan.span.line,
+        "column": found.plan.span.column,
+        "engines": [{"name": engine.name, "convention": engine.convention} for engine in found.engines],
+        "fields": [
+            {
+                "path": field.path,
+                "value": field.value,
+                "text": field.text,
+                "origin": located.origin.value,
+                "file": located.span.source.name,
+                "line": located.span.line,
+                "column": located.span.column,
+            }
+            for field, located in found.fields
+        ],
+        "numbers": [
+            {
+                "path": number.path,
+                "engines": list(number.engines) or [engine.name for engine in found.engines],
+                "unit": number.unit,
+                "known": not isinstance(number.value, Unknown),
+                "value": plain(number.value),
+                "text": number.text,
+                "missing": list(number.missing),
+                "meaning": number.meaning,
+                "formula": number.formula,
+                "source": number.source,
+                "assumes": number.assumes,
+                "inputs": [
+                    {"path": given.path, "value": plain(given.value), "text": given.text} for given in number.inputs
+                ],
+            }
+            for number in found.numbers
+        ],
+    }
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="planc explain", description="Show every derived number of a plan with its formula and inputs."
+    )
+    parser.add_argument("file", metavar="FILE", help="the plan file")
+    parser.add_argument("--plan", action="append", default=[], metavar="NAME", help="only this plan; may be repeated")
+    parser.add_argument(
+        "--step-time",
+        metavar="TIME",
+        help="time of a step without communication, such as 200ms: gives the share that communication would take",
+    )
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="of diagnostics; default: auto"
+    )
+    return parser.parse_args(arguments)

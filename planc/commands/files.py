@@ -1,0 +1,139 @@
+"""Plan files: read, searched for in folders, and found for `use`. Each real file is read once and is one Source."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from planc import resources
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.source import Source, Span
+from planc.syntax.faults import FILE_TOO_LARGE, NOT_TEXT
+from planc.syntax.parse import MAX_BYTES
+
+ENDING = ".plan"
+
+_STDIN = "<stdin>"
+_CATALOGUE = "planc/"
+_PROJECT_MARKS = ("pyproject.toml", "planc.toml", ".git")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+#: A file that was read; or what is wrong with its content; or why it could not be read.
+Reading = Source | Diagnostic | str
+
+
+class Files:
+    """The files of one run, by real path."""
+
+    __slots__ = ("_readings", "_real_paths")
+
+    def __init__(self) -> None:
+        self._readings: dict[str, Reading] = {}
+        self._real_paths: dict[Source, str] = {}
+
+    def read(self, path: str) -> Reading:
+        """The file at a path, shown under that path; `-` is standard input."""
+        if path == "-":
+            return self._read(path, _STDIN, "-")
+        return self._read(path, path.removeprefix("./"), os.path.realpath(path))
+
+    def load(self, name: str, importer: Source | None) -> Source | str:
+        """The file that `use "name"` in another file means, or the reason why it cannot be had."""
+        if name.startswith(_CATALOGUE):
+            return self._catalogue(name)
+        if os.path.isabs(name):
+            return "the path is absolute; it has to be relative to this file"
+        importer_path = self._real_paths.get(importer, "-") if importer is not None else "-"
+        folder = os.path.realpath("." if importer_path == "-" else os.path.dirname(importer_path))
+        real_path = os.path.realpath(os.path.join(folder, name))
+        if not _is_inside(real_path, project_root(folder)):
+            marks = ", ".join(f"`{mark}`" for mark in _PROJECT_MARKS)
+            return f"it lies outside the project, whose root is the nearest folder with one of {marks}"
+        shown = real_path if importer is not None and os.path.isabs(importer.name) else os.path.relpath(real_path)
+        if os.path.exists(real_path) and not os.path.isfile(real_path):
+            return "it is not a file"
+        return _source_or_reason(self._read(real_path, shown, real_path))
+
+    def project_path(self, source: Source) -> str:
+        """Path of a source from its project's root, with `/`; standard input's is `-`."""
+        real_path = self._real_paths[source]
+        if real_path == "-":
+            return "-"
+        return os.path.relpath(real_path, project_root(os.path.dirname(real_path))).replace(os.sep, "/")
+
+    def _catalogue(self, name: str) -> Source | str:
+        known = resources.names("catalogue", ENDING)
+        if name.removeprefix(_CATALOGUE) not in known:
+            return "the catalogue has " + ", ".join(f"`{_CATALOGUE}{entry}`" for entry in known)
+        path = resources.find(f"catalogue/{name.removeprefix(_CATALOGUE)}{ENDING}")
+        return _source_or_reason(self._read(path, name, os.path.realpath(path)))
+
+    def _read(self, path: str, shown: str, real_path: str) -> Reading:
+        if real_path not in self._readings:
+            try:
+                reading: Reading = _text(shown, _content(path))
+            except OSError as error:
+                reading = reason_of(error)
+            except ValueError:  # a path with a zero byte
+                reading = "no such file"
+            self._readings[real_path] = reading
+            if isinstance(reading, Source):
+                self._real_paths[reading] = real_path
+        return self._readings[real_path]
+
+
+def project_root(folder: str) -> str:
+    """The nearest folder upward that holds a mark of a project, else the folder itself."""
+    at = folder
+    while True:
+        if any(os.path.exists(os.path.join(at, mark)) for mark in _PROJECT_MARKS):
+            return at
+        above = os.path.dirname(at)
+        if above == at:
+            return folder
+        at = above
+
+
+def reason_of(error: OSError) -> str:
+    """Why the system refused, in lower case: `no such file or directory`."""
+    reason = error.strerror or str(error)
+    return reason[:1].lower() + reason[1:]
+
+
+def _content(path: str) -> bytes:
+    """As many bytes as a plan may have, and one more if there is one."""
+    if path == "-":
+        if sys.stdin is None:
+            raise OSError(0, "standard input is closed")
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    with open(path, "rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _text(shown: str, content: bytes) -> Source | Diagnostic:
+    """The text of a file, or the diagnostic that says why it is none."""
+    if MAX_BYTES < len(content):
+        source = Source(shown, content[:MAX_BYTES].decode("utf-8", "replace"))
+        label = f"the limit is {MAX_BYTES:,} bytes"
+        return FILE_TOO_LARGE.at(Span(source, 0, 0), "the file is larger than 1 MiB", label)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = len(content[: error.start].decode("utf-8"))
+        source = Source(shown, content.decode("utf-8", "replace"))
+        label = f"byte 0x{content[error.start]:02x} at offset {error.start}"
+        looks = "it looks like UTF-16; " if content.startswith(_UTF_16) else ""
+        help = (f"{looks}save the file as UTF-8",)
+        return NOT_TEXT.at(Span(source, at, at + 1), "the file is not text in UTF-8", label, help=help)
+    zero = text.find("\0")
+    if zero != -1:
+        return NOT_TEXT.at(Span(Source(shown, text), zero, zero + 1), "the file is binary, not text", "a zero byte")
+    return Source(shown, text.removeprefix("\ufeff"))
+
+
+def _source_or_reason(reading: Reading) -> Source | str:
+    return reading.message if isinstance(reading, Diagnostic) else reading
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

@@ -1,0 +1,80 @@
+"""The command line: finds the command and turns whatever happens into an exit status.
+
+0: done, warnings allowed. 1: the plans have errors. 2: planc could not do its work. 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from planc.commands import output
+from planc.commands.output import CannotWork
+
+COMMANDS = {
+    "lint": "report what is wrong with plans",
+    "compile": "write the files that a plan's targets take",
+    "explain": "show every derived number with its formula and inputs",
+    "rule": "show a rule's page, or list the rules",
+    "targets": "list what can be written",
+}
+
+_HELP = """\
+usage: planc COMMAND ...
+
+A linter and compiler for distributed training plans.
+
+commands:
+{commands}
+
+options:
+  -h, --help   show this text; `planc COMMAND --help` shows a command's
+  --version    show the version
+
+exit status: 0 done (warnings allowed), 1 the plans have errors, 2 planc could not do its work
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit status of one run of planc."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        output.never_fail_to_encode()
+        status = _run(arguments)
+        output.flush()
+    except CannotWork as reason:
+        output.complain(f"planc: {reason}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except Exception:
+        from traceback import format_exc
+
+        output.complain(f"{format_exc()}planc: this is a fault of planc, not of your plan; the lines above say where\n")
+        return 2
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    command = arguments[0] if arguments else "--help"
+    if command in COMMANDS:
+        return _status_of(command, arguments[1:])
+    if command in ("-h", "--help"):
+        listing = "\n".join(f"  {name:<10} {summary}" for name, summary in COMMANDS.items())
+        output.write(_HELP.format(commands=listing))
+        return 0 if arguments else 2
+    if command in ("-V", "--version"):
+        from planc.version import VERSION
+
+        output.write(f"planc {VERSION}\n")
+        return 0
+    raise CannotWork(f"no command {output.quoted(command)}{output.did_you_mean(command, COMMANDS)}; see `planc --help`")
+
+
+def _status_of(command: str, arguments: list[str]) -> int:
+    try:
+        status: int = import_module(f"planc.commands.{command}").run(arguments)
+    except SystemExit as stop:  # argparse: 0 after --help, 2 after bad arguments
+        return stop.code if isinstance(stop.code, int) else 2
+    return status

@@ -1,0 +1,214 @@
+"""Every derived number of a plan with its formula and inputs, as data; `planc explain` shows it.
+
+The formula, its source and what it assumes come from the docstring of the function that computes the number, so what is
+explained is what was done.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from planc.diagnostics import amounts
+from planc.facts.engine import Engine, engines
+from planc.facts.facts import FACTS, Facts
+from planc.plan.model import Located, Plan, Record, Unknown
+from planc.plan.schema import SECTIONS, Field
+from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME
+
+MEMORY_NOTE = (
+    "memory counts model states only (weights, gradients, optimizer); activations, buffers and fragmentation come on "
+    "top, so `memory.free` and `memory.headroom` are upper bounds"
+)
+
+_STEP = "step.without_communication"
+_LABELS = ("Shape:", "Formula:", "Source:", "Assumes:", "Errors:")
+
+
+class Input(NamedTuple):
+    """A field or another number that a formula was given; `text` in human units."""
+
+    path: str
+    value: Any
+    text: str
+
+
+class Number(NamedTuple):
+    """A derived number; `engines` are those that give this value, none if all of the plan's do.
+
+    value: the number or word, or Unknown; then `text` is the reason and `missing` the fields that would supply it.
+    formula, source, assumes: from the docstring of the function; `assumes` may be empty.
+    """
+
+    path: str
+    engines: tuple[str, ...]
+    unit: str
+    value: Any
+    text: str
+    missing: tuple[str, ...]
+    meaning: str
+    formula: str
+    source: str
+    assumes: str
+    inputs: tuple[Input, ...]
+
+
+class Explanation(NamedTuple):
+    """The fields that some number reads, and all numbers, of one plan for each engine that trains it."""
+
+    plan: Plan
+    engines: tuple[Engine, ...]
+    fields: tuple[tuple[Input, Located], ...]
+    numbers: tuple[Number, ...]
+
+
+def explain(plan: Plan, step_seconds: Any) -> Explanation:
+    """The explanation of a plan; `step_seconds` is the time of a step without communication, or None."""
+    given = {} if step_seconds is None else {_STEP: step_seconds}
+    trainers = engines(plan)
+    facts = [Facts(plan, engine, given) for engine in trainers]
+    numbers = [number for path in FACTS for number in _numbers(path, facts)]
+    return Explanation(plan, trainers, tuple(_fields(plan, facts[0])), tuple(numbers))
+
+
+def docstring_parts(docstring: str | None) -> dict[str, str]:
+    """The labelled parts of a docstring (`Formula:`, `Source:` ...), and as `""` its first line, each on one line."""
+    parts: dict[str, str] = {}
+    label = ""
+    for line in (docstring or "").strip().splitlines():
+        first, _, rest = line.strip().partition(" ")
+        if first in _LABELS:
+            label, line = first, rest
+        parts[label] = f"{parts.get(label, '')} {line.strip()}".strip()
+    return parts
+
+
+def value_text(path: str, value: Any, unit: str = "") -> str:
+    """A value in human units: by the unit of the fact, or the type of the field, that the path names."""
+    if isinstance(value, Unknown):
+        return "unknown"
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Record):
+        return value.word or "set"
+    if isinstance(value, tuple):
+        return f"[{', '.join(value_text(path, item, unit) for item in value)}]"
+    if unit or path in FACTS:
+        return _in_unit(value, unit or FACTS[path].unit)
+    field = field_of(path)
+    dimensions = field.type.dimensions if field is not None else ()
+    for dimension, unit in ((BYTES, "bytes"), (BANDWIDTH, "bytes/s"), (TIME, "s"), (RATE, "FLOP/s")):
+        if dimension in dimensions:
+            return _in_unit(value, unit)
+    if field is not None and field.type.form == "share":
+        return amounts.percent_text(value)
+    return amounts.count_text(value)
+
+
+def field_of(path: str) -> Field | None:
+    """The field of the language that a plan's path names, or None if there is none."""
+    section, field = "plan", None
+    for name in path.split("."):
+        field = next((known for known in SECTIONS.get(section, ()) if known.name == name), None)
+        if field is None:
+            return None
+        section = field.type.of
+    return field
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: exact fractions become floats, sections the word that they were made from."""
+    if isinstance(value, Record):
+        return value.word
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Fraction):
+        try:
+            return float(value)
+        except OverflowError:
+            return amounts.number_text(value)
+    return None if isinstance(value, Unknown) else value
+
+
+def _numbers(path: str, facts: list[Facts]) -> list[Number]:
+    """The number for every engine; one for all of them where they agree, inputs included."""
+    alike: dict[Any, list[Facts]] = {}
+    for own in facts:
+        alike.setdefault(_comparable(own, path), []).append(own)
+    fact = FACTS[path]
+    parts = docstring_parts(fact.formula.__doc__)
+    found = []
+    for group in alike.values():
+        value = group[0][path]
+        missing = value.missing if isinstance(value, Unknown) else ()
+        found.append(
+            Number(
+                path,
+                () if len(alike) == 1 else tuple(own.engine.name for own in group),
+                fact.unit,
+                value,
+                _reason(value) if isinstance(value, Unknown) else value_text(path, value, fact.unit),
+                tuple("--step-time" if name == _STEP else name for name in missing),
+                parts.get("", ""),
+                parts.get("Formula:", ""),
+                parts.get("Source:", ""),
+                parts.get("Assumes:", ""),
+                tuple(_inputs(group[0], fact.inputs)),
+            )
+        )
+    return found
+
+
+def _reason(unknown: Unknown) -> str:
+    return "`--step-time` is not given" if _STEP in unknown.missing[:1] else unknown.reason
+
+
+def _inputs(facts: Facts, paths: tuple[str, ...]) -> list[Input]:
+    """What a formula was given; of optional inputs those that are set."""
+    found = []
+    for path in dict.fromkeys(paths):
+        name = path.removesuffix("?")
+        if path.endswith("?") and name not in FACTS and facts.plan.find(name) is None:
+            continue
+        value = facts[name]
+        if not (path.endswith("?") and isinstance(value, Unknown) and value.unset):
+            found.append(Input(name, value, value_text(name, value)))
+    return found
+
+
+def _comparable(facts: Facts, path: str) -> tuple[Any, ...]:
+    values = [facts[path], *(given.value for given in _inputs(facts, FACTS[path].inputs))]
+    return tuple(id(value) if isinstance(value, Record) else value for value in values)
+
+
+def _fields(plan: Plan, facts: Facts) -> list[tuple[Input, Located]]:
+    """The fields that some formula reads and that are set, in the order in which they are read."""
+    paths = dict.fromkeys(path.removesuffix("?") for fact in FACTS.values() for path in fact.inputs)
+    found = []
+    for path in paths:
+        located = None if path in FACTS or path.startswith("engine.") else plan.find(path)
+        if located is not None and not isinstance(located.value, Unknown):
+            value = facts[path]
+            found.append((Input(path, plain(value), value_text(path, value)), located))
+    return found
+
+
+def _in_unit(value: Any, unit: str) -> str:
+    if unit == "bytes":
+        decimal = amounts.size_text(value)
+        return decimal if abs(value) < 1024 else f"{decimal} ({amounts.size_text(value, binary=True)})"
+    if unit == "bytes/s":
+        return amounts.speed_text(value)
+    if unit == "s":
+        return amounts.time_text(value)
+    if unit == "FLOP/s":
+        return amounts.rate_text(value)
+    if unit == "share":
+        return amounts.percent_text(value)
+    if unit in ("count", "word"):
+        return amounts.count_text(value)
+    return f"{amounts.count_text(value)} {unit.removesuffix('s') if value == 1 else unit}"
