@@ -45,8 +45,9 @@ class Located(NamedTuple):
 class Record:
     """A section or block: its kind, the word or name that it was made from, and its fields by name.
 
-    `word` is the variant of a section (`bf16` of `precision = bf16 { }`) or the name of a block (`llama-3-8b`).
-    A field's value is an int, Fraction, float, bool, str, tuple, None (`none`), Record, or Unknown.
+    `word` is the variant of a section (`bf16` of `precision = bf16 { }`), the name of a block (`llama-3-8b`), or, of a
+    section without variants, its kind. A field's value is an int or Fraction in base units, an Amount where the field
+    takes several kinds of quantity, a bool, str, tuple, dict (maps), None (`none`), Record, or Unknown.
     """
 
     __slots__ = ("fields", "kind", "span", "word")
@@ -88,7 +89,7 @@ class Record:
         return located
 
     def value(self, path: str) -> Any:
-        """The value at a path; of a section its variant word (`plan.value("precision")` is "bf16"), else its name."""
+        """The value at a path; of a section its word (`plan.value("precision")` is "bf16"), None if it is not there."""
         value = self[path].value
         return value.word if isinstance(value, Record) else value
 

@@ -419,6 +419,9 @@ ANNOUNCED = (
     "fsdp2", "deepspeed-launcher", "kubernetes", "skypilot", "torchx",
 )  # fmt: skip
 
+#: Derived numbers that are floats: times and shares. `==` on them is a fault.
+APPROXIMATE = frozenset(("memory.headroom", "communication.data.time", "pipeline.bubble"))
+
 #: Derived numbers that a policy may read, with their dimension; the facts supply them.
 DERIVED: dict[str, Dimension] = {
     "world.size": PLAIN,

@@ -6,7 +6,7 @@ the currencies. A plain count has the empty dimension. Amounts stay exact: an in
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 Dimension = tuple[tuple[str, int], ...]
 
@@ -22,6 +22,13 @@ SAMPLES: Dimension = (("sample", 1),)
 EPOCHS: Dimension = (("epoch", 1),)
 
 CURRENCIES = ("USD", "EUR", "GBP", "CNY", "JPY")
+
+class Amount(NamedTuple):
+    """An exact number in base units, and its dimension. Fields that take several kinds of quantity hold one."""
+
+    value: Any
+    dimension: Dimension
+
 
 #: What a value of a dimension is called in messages, with its article.
 NAMES: dict[Dimension, str] = {

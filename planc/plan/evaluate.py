@@ -1,0 +1,410 @@
+"""Expressions: a node of the tree to a value with its type. Always ends, and reports each fault once.
+
+A value that is not to be had is `Unknown` and spreads: arithmetic with it is Unknown, and so is a comparison, while `and`
+and `or` are three-valued. The type is worked out all the same, so a policy is checked before any plan is judged by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.plan import faults
+from planc.plan.model import Record, Unknown
+from planc.plan.names import nearest
+from planc.plan.quantities import amount
+from planc.plan.units import PLAIN, Dimension, exact, name_of, times
+from planc.source import Span
+from planc.syntax import nodes
+
+MAX_DEPTH = 200
+
+FAULTY = Unknown("faulty")
+
+
+class Val(NamedTuple):
+    """A value and its type.
+
+    form: `number`, `flag`, `text`, `word`, `version`, `list`, `none`, `record`, or `any` where a fault hides it.
+    dimension: of a number; `exact` unless it is a float, which `==` refuses.
+    words: those that a word is one of.
+    """
+
+    value: Any
+    form: str
+    dimension: Dimension = PLAIN
+    words: tuple[str, ...] = ()
+    exact: bool = True
+
+
+ANY = Val(FAULTY, "any")
+
+
+class Env(NamedTuple):
+    """Where an expression is evaluated: how its paths are looked up, and where faults go."""
+
+    lookup: Callable[[nodes.Path], Val]
+    report: Callable[[Diagnostic], None]
+
+
+def evaluate(node: Any, env: Env, depth: int = 0) -> Val:
+    """The value of an expression."""
+    if MAX_DEPTH < depth:
+        env.report(faults.TOO_COMPLEX.at(node.span, f"the expression is more than {MAX_DEPTH} operators deep"))
+        return ANY
+    return _BY_NODE[type(node)](node, env, depth + 1)
+
+
+def is_word(node: Any) -> bool:
+    """Whether a node is a single name, which may be a word of the language."""
+    return isinstance(node, nodes.Path) and len(node.names) == 1
+
+
+def word_of(name: nodes.Name, words: tuple[str, ...], env: Env) -> Val:
+    """A single name as one of the given words."""
+    if name.text in words:
+        return Val(name.text, "word", words=words)
+    guess = nearest(name.text, words)
+    advice = (f"did you mean `{guess}`?",) if guess else ()
+    listed = f"one of {', '.join(f'`{word}`' for word in words)}" if words else ""
+    env.report(faults.UNKNOWN_WORD.at(name.span, f"unknown word `{name.text}`", "none of the words known here", help=advice, notes=(listed,) if listed else ()))
+    return Val(FAULTY, "word", words=words)
+
+
+def unescaped(node: nodes.String, report: Callable[[Diagnostic], None]) -> Any:
+    """The value of a string, or FAULTY where it holds an unknown escape or a control character."""
+    text = node.span.text[1:-1]
+    at = 0
+    while at < len(text):
+        if text[at] == "\\":
+            if text[at + 1] not in '"\\nt':
+                place = node.span._replace(start=node.span.start + 1 + at, end=node.span.start + 3 + at)
+                report(faults.MALFORMED_STRING.at(place, f"unknown escape `{text[at : at + 2]}`", help=('the escapes are `\\"`, `\\\\`, `\\n`, `\\t`',)))
+                return FAULTY
+            at += 2
+            continue
+        if ord(text[at]) < 32 and text[at] != "\t" or ord(text[at]) == 127 or 128 <= ord(text[at]) < 160:
+            place = node.span._replace(start=node.span.start + 1 + at, end=node.span.start + 2 + at)
+            report(faults.MALFORMED_STRING.at(place, f"control character U+{ord(text[at]):04X} in a string", help=("write `\\n` or `\\t`, or leave it out",)))
+            return FAULTY
+        at += 1
+    return node.value
+
+
+def described(val: Val) -> str:
+    """What a value is, in words."""
+    names = {"flag": "a flag", "text": "a text", "word": "a word", "version": "a version", "list": "a list", "none": "`none`", "record": "a section"}
+    return names.get(val.form) or name_of(val.dimension)
+
+
+def _number(node: nodes.Number, env: Env, depth: int) -> Val:
+    result = amount(node)
+    if isinstance(result, Diagnostic):
+        env.report(result)
+        return ANY
+    return Val(result.value, "number", result.dimension)
+
+
+def _string(node: nodes.String, env: Env, depth: int) -> Val:
+    return Val(unescaped(node, env.report), "text")
+
+
+def _literal(node: nodes.Literal, env: Env, depth: int) -> Val:
+    if node.word == "auto":
+        env.report(faults.MISPLACED.at(node.span, "`auto` stands alone as a value", help=("write the number here",)))
+        return ANY
+    return Val(None, "none") if node.word == "none" else Val(node.word == "true", "flag")
+
+
+def _path(node: nodes.Path, env: Env, depth: int) -> Val:
+    return env.lookup(node)
+
+
+def _list(node: nodes.List, env: Env, depth: int) -> Val:
+    items = [evaluate(item, env, depth) for item in node.items]
+    unknown = next((item.value for item in items if isinstance(item.value, Unknown)), None)
+    first = items[0] if items else Val((), "list")
+    return Val(unknown or tuple(item.value for item in items), "list", first.dimension, first.words)
+
+
+def _range(node: nodes.Range, env: Env, depth: int) -> Val:
+    env.report(faults.MISPLACED.at(node.span, "a range is a choice, not a value", help=("write `in` before it",)))
+    return ANY
+
+
+def _narrowed(node: nodes.Narrowed, env: Env, depth: int) -> Val:
+    env.report(faults.MISPLACED.at(node.span, "a section stands here in place of a number"))
+    return ANY
+
+
+def _bad(node: nodes.Bad, env: Env, depth: int) -> Val:
+    return ANY
+
+
+def _unary(node: nodes.Unary, env: Env, depth: int) -> Val:
+    operand = evaluate(node.operand, env, depth)
+    if node.operator == "not":
+        truth = _truth(operand, node.operand.span, env)
+        return Val(truth if isinstance(truth, Unknown) else not truth, "flag")
+    if operand.form == "any":
+        return operand
+    if operand.form != "number":
+        env.report(faults.WRONG_TYPE.at(node.operand.span, f"{described(operand)} where a number is due"))
+        return ANY
+    if node.operator == "+" or isinstance(operand.value, Unknown):
+        return operand
+    return operand._replace(value=-operand.value)
+
+
+def _truth(val: Val, span: Span, env: Env) -> Any:
+    """True, False or Unknown; anything else is a fault."""
+    if val.form not in ("flag", "any"):
+        env.report(faults.WRONG_TYPE.at(span, f"{described(val)} where a condition is due"))
+        return FAULTY
+    return val.value
+
+
+def _binary(node: nodes.Binary, env: Env, depth: int) -> Val:
+    if node.operator in ("and", "or"):
+        left = _truth(evaluate(node.left, env, depth), node.left.span, env)
+        right = _truth(evaluate(node.right, env, depth), node.right.span, env)
+        settles = node.operator == "or"
+        if left is settles or right is settles:
+            return Val(settles, "flag")
+        return Val(next((side for side in (left, right) if isinstance(side, Unknown)), not settles), "flag")
+    if node.operator in ("+", "-", "*", "/"):
+        return _arithmetic(node, evaluate(node.left, env, depth), evaluate(node.right, env, depth), env)
+    left, right = _sides(node.left, node.right, env, depth)
+    return _compare(node, left, right, env)
+
+
+def _sides(left_node: Any, right_node: Any, env: Env, depth: int) -> tuple[Val, Val]:
+    """Both sides of a comparison; a single name beside a word is a word of the same kind."""
+    quiet: list[Diagnostic] = []
+    left = evaluate(left_node, env._replace(report=quiet.append) if is_word(left_node) else env, depth)
+    if left.form == "word" and is_word(right_node):
+        for diagnostic in quiet:
+            env.report(diagnostic)
+        return left, word_of(right_node.names[0], left.words, env)
+    right = evaluate(right_node, env, depth)
+    if quiet and right.form == "word" and is_word(left_node):
+        return word_of(left_node.names[0], right.words, env), right
+    for diagnostic in quiet:
+        env.report(diagnostic)
+    return left, right
+
+
+def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
+    equality = node.operator in ("==", "!=")
+    if "any" in (left.form, right.form):
+        return Val(FAULTY, "flag")
+    if equality and "none" in (left.form, right.form):
+        other = right if left.form == "none" else left
+        if isinstance(other.value, Unknown) and not other.value.unset:
+            return Val(other.value, "flag")
+        absent = other.value is None or isinstance(other.value, Unknown)
+        return Val(absent == (node.operator == "=="), "flag")
+    if left.form != right.form or (left.form == "number" and left.dimension != right.dimension):
+        span = node.right.span
+        env.report(faults.WRONG_TYPE.at(span, f"{described(right)} compared with {described(left)}"))
+        return Val(FAULTY, "flag")
+    if not equality and left.form not in ("number", "version"):
+        env.report(faults.WRONG_TYPE.at(node.span, f"{described(left)} has no order", help=("compare with `==`",)))
+        return Val(FAULTY, "flag")
+    if equality and left.form == "number" and not (left.exact and right.exact):
+        env.report(faults.WRONG_TYPE.at(node.span, "`==` on a rounded number", help=("compare with `<` or `<=`",)))
+        return Val(FAULTY, "flag")
+    for side in (left, right):
+        if isinstance(side.value, Unknown):
+            return Val(side.value, "flag")
+    a, b = left.value, right.value
+    if a is None or b is None:
+        return Val(Unknown("not set", unset=True), "flag")
+    outcomes = {"==": lambda: a == b, "!=": lambda: a != b, "<": lambda: a < b, "<=": lambda: a <= b, ">": lambda: b < a, ">=": lambda: b <= a}
+    return Val(bool(outcomes[node.operator]()), "flag")
+
+
+def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
+    for side, part in ((left, node.left), (right, node.right)):
+        if side.form not in ("number", "any"):
+            env.report(faults.WRONG_TYPE.at(part.span, f"{described(side)} where a number is due"))
+            return ANY
+    if "any" in (left.form, right.form):
+        return ANY
+    if node.operator in ("+", "-"):
+        if left.dimension != right.dimension:
+            verb = "added to" if node.operator == "+" else "subtracted from"
+            env.report(faults.WRONG_TYPE.at(node.right.span, f"{name_of(right.dimension)} {verb} {name_of(left.dimension)}"))
+            return ANY
+        dimension = left.dimension
+    else:
+        dimension = times(left.dimension, right.dimension, 1 if node.operator == "*" else -1)
+    is_exact = left.exact and right.exact
+    for side in (left, right):
+        if isinstance(side.value, Unknown) or side.value is None:
+            return Val(side.value or Unknown("not set", unset=True), "number", dimension, exact=is_exact)
+    if node.operator == "/":
+        if right.value == 0:
+            env.report(faults.DIVISION_BY_ZERO.at(node.right.span, "division by zero", "this is 0"))
+            return ANY
+        value = _quotient(left.value, right.value)
+    else:
+        value = {"+": lambda: left.value + right.value, "-": lambda: left.value - right.value, "*": lambda: left.value * right.value}[node.operator]()
+    return Val(whole(value), "number", dimension, exact=is_exact)
+
+
+def _quotient(left: Any, right: Any) -> Any:
+    if isinstance(left, float) or isinstance(right, float):
+        return float(left) / float(right)
+    if isinstance(left, int) and isinstance(right, int):
+        return exact(left, right)
+    return left / right
+
+
+def whole(value: Any) -> Any:
+    """A fraction that is whole as an int; anything else as it is."""
+    return int(value) if getattr(value, "denominator", 0) == 1 and not isinstance(value, bool) else value
+
+
+def _member(node: nodes.Member, env: Env, depth: int) -> Val:
+    if isinstance(node.container, nodes.Range):
+        low, high = evaluate(node.container.low, env, depth), evaluate(node.container.high, env, depth)
+        item = evaluate(node.item, env, depth)
+        if any(side.form == "any" for side in (item, low, high)):
+            return Val(FAULTY, "flag")
+        for side, part in ((low, node.container.low), (high, node.container.high)):
+            if side.form != "number" or side.dimension != item.dimension or item.form != "number":
+                env.report(faults.WRONG_TYPE.at(part.span, f"{described(side)} compared with {described(item)}"))
+                return Val(FAULTY, "flag")
+        for side in (item, low, high):
+            if isinstance(side.value, Unknown) or side.value is None:
+                return Val(side.value or Unknown("not set", unset=True), "flag")
+        return Val((low.value <= item.value <= high.value) != node.negated, "flag")
+    if isinstance(node.container, nodes.List):
+        outcomes = []
+        for part in node.container.items:
+            equal = nodes.Binary(part.span, "==", node.item, part)
+            left, right = _sides(node.item, part, env, depth)
+            outcomes.append(_compare(equal, left, right, env).value)
+        if True in outcomes:
+            return Val(not node.negated, "flag")
+        return Val(next((outcome for outcome in outcomes if isinstance(outcome, Unknown)), node.negated), "flag")
+    container, item = evaluate(node.container, env, depth), evaluate(node.item, env, depth)
+    if container.form not in ("list", "any"):
+        env.report(faults.WRONG_TYPE.at(node.container.span, f"{described(container)} where a list is due"))
+        return Val(FAULTY, "flag")
+    for side in (item, container):
+        if isinstance(side.value, Unknown) or side.value is None:
+            return Val(side.value or Unknown("not set", unset=True), "flag")
+    return Val((item.value in container.value) != node.negated, "flag")
+
+
+def _call(node: nodes.Call, env: Env, depth: int) -> Val:
+    name = node.function.text
+    if name not in FUNCTIONS:
+        guess = nearest(name, FUNCTIONS)
+        advice = (f"did you mean `{guess}`?",) if guess else ()
+        listed = ", ".join(f"`{function}`" for function in FUNCTIONS)
+        env.report(faults.UNKNOWN_FUNCTION.at(node.function.span, f"unknown function `{name}`", help=advice, notes=(f"the functions are {listed}",)))
+        return ANY
+    arguments = [evaluate(argument, env, depth) for argument in node.arguments]
+    problem, result = FUNCTIONS[name](arguments)
+    if problem:
+        env.report(faults.UNKNOWN_FUNCTION.at(node.span, f"`{name}` {problem}"))
+    return result
+
+
+def _known(arguments: list[Val]) -> Unknown | None:
+    for argument in arguments:
+        if isinstance(argument.value, Unknown):
+            return argument.value
+        if argument.value is None:
+            return Unknown("not set", unset=True)
+    return None
+
+
+def _divides(arguments: list[Val]) -> tuple[str, Val]:
+    if any(argument.form == "any" for argument in arguments):
+        return "", Val(FAULTY, "flag")
+    if len(arguments) != 2 or any(argument.form != "number" for argument in arguments):
+        return "takes two numbers", Val(FAULTY, "flag")
+    unknown = _known(arguments)
+    if unknown is not None:
+        return "", Val(unknown, "flag")
+    divisor, dividend = (argument.value for argument in arguments)
+    return "", Val(divisor != 0 and dividend % divisor == 0, "flag")
+
+
+def _rounded(up: bool) -> Callable[[list[Val]], tuple[str, Val]]:
+    def function(arguments: list[Val]) -> tuple[str, Val]:
+        if any(argument.form == "any" for argument in arguments):
+            return "", ANY
+        if len(arguments) != 1 or arguments[0].form != "number":
+            return "takes one number", ANY
+        unknown = _known(arguments)
+        value = unknown if unknown is not None else (int(-(-arguments[0].value // 1)) if up else int(arguments[0].value // 1))
+        return "", Val(value, "number", arguments[0].dimension)
+
+    return function
+
+
+def _items(arguments: list[Val]) -> tuple[Any, ...] | Unknown | None:
+    """The numbers given one by one or as one list; None if they are neither."""
+    unknown = _known(arguments)
+    if unknown is not None:
+        return unknown
+    if len(arguments) == 1 and arguments[0].form == "list":
+        return tuple(arguments[0].value)
+    if arguments and all(argument.form in ("number", "flag") for argument in arguments):
+        return tuple(argument.value for argument in arguments)
+    return None
+
+
+def _over(form: str, reduce: Callable[[tuple[Any, ...]], Any]) -> Callable[[list[Val]], tuple[str, Val]]:
+    def function(arguments: list[Val]) -> tuple[str, Val]:
+        if any(argument.form == "any" for argument in arguments):
+            return "", ANY
+        items = _items(arguments)
+        if items is None or (items == () and form == "extreme"):
+            return "takes numbers, or one list of them", ANY
+        dimensions = {argument.dimension for argument in arguments}
+        if 1 < len(dimensions):
+            return "takes numbers of one kind", ANY
+        value = items if isinstance(items, Unknown) else reduce(items)
+        if form == "flag":
+            return "", Val(value, "flag")
+        return "", Val(value, "number", PLAIN if form == "count" else arguments[0].dimension, exact=all(argument.exact for argument in arguments))
+
+    return function
+
+
+#: The functions of the language; each gives what is wrong with its arguments, or "", and the result.
+FUNCTIONS: dict[str, Callable[[list[Val]], tuple[str, Val]]] = {
+    "divides": _divides,
+    "ceil": _rounded(up=True),
+    "floor": _rounded(up=False),
+    "min": _over("extreme", min),
+    "max": _over("extreme", max),
+    "sum": _over("sum", lambda items: whole(sum(items))),
+    "count": _over("count", len),
+    "any": _over("flag", lambda items: any(items)),
+    "all": _over("flag", lambda items: all(items)),
+}
+
+_BY_NODE: dict[type, Callable[[Any, Env, int], Val]] = {
+    nodes.Number: _number,
+    nodes.String: _string,
+    nodes.Literal: _literal,
+    nodes.Path: _path,
+    nodes.List: _list,
+    nodes.Range: _range,
+    nodes.Narrowed: _narrowed,
+    nodes.Bad: _bad,
+    nodes.Unary: _unary,
+    nodes.Binary: _binary,
+    nodes.Member: _member,
+    nodes.Call: _call,
+}
+
+__all__ = ["ANY", "FAULTY", "FUNCTIONS", "Env", "Record", "Val", "described", "evaluate", "is_word", "unescaped", "whole", "word_of"]

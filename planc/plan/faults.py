@@ -1,0 +1,237 @@
+"""The kinds of fault in what a file means, each with its page (shown by `planc rule`)."""
+
+from __future__ import annotations
+
+from planc.diagnostics.diagnostic import Fault, Severity
+
+_GPU = "gpu card { memory = 80 GiB  bf16 = true }"
+_CLUSTER = "cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }"
+_MODEL = "model small { layers = 8  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }"
+_BATCH = "batch { global = 64  micro = 1 }"
+_BASE = f"""\
+    {_GPU}
+    {_CLUSTER}
+    {_MODEL}
+"""
+
+
+def _plan(rest: str, *, batch: str = _BATCH, model: str = "small") -> str:
+    return f"{_BASE}    plan run {{ model = {model}  cluster = one  {batch}  precision = bf16  {rest} }}\n"
+
+
+def _fault(code: str, name: str, first: str, why: str, example: str, instead: str, fix: str, source: str, *, warning: bool = False) -> Fault:
+    """A kind of fault; its page in the parts that every page has."""
+    page = f"{first}\n\nWhy: {why}\n\nExample:\n{example}\nInstead:\n{instead}\nFix: {fix}\n\nSource: {source}\n\nVersions: language 1.\n"
+    return Fault(code, name, Severity.WARNING if warning else Severity.ERROR, page)
+
+
+UNKNOWN_NAME = _fault(
+    "PLN010", "unknown-name", "A name refers to nothing that this file knows.",
+    "a model, cluster, card, policy or plan is referred to by name; a mistyped name is never taken for the nearest one, so\n"
+    "nothing that depends on it can be checked.",
+    _plan("", model="smal"), _plan(""),
+    "correct the name, or bring its file in with `use`; the built-in ones need `use \"planc/gpus\"` or `use \"planc/models\"`.",
+    "language reference, section 5.",
+)  # fmt: skip
+
+UNKNOWN_FIELD = _fault(
+    "PLN011", "unknown-field", "A block or section has no field of this name.",
+    "a field that nobody reads is a setting that silently does nothing; DeepSpeed accepts `zero_optimisation` without a word.",
+    _plan("parallel { tensr = 8 }"), _plan("parallel { tensor = 8 }"),
+    "correct the name; the note lists the fields that there are.",
+    "language reference, section 4.",
+)  # fmt: skip
+
+MISSING_FIELD = _fault(
+    "PLN012", "missing-field", "A required field is not written.",
+    "without it nothing that depends on it can be worked out, and there is no default that would be right.",
+    f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1 }}\n", f"    {_GPU}\n    {_CLUSTER}\n",
+    "write the field.",
+    "language reference, section 4.",
+)  # fmt: skip
+
+WRITTEN_TWICE = _fault(
+    "PLN013", "written-twice", "A field or a block is written twice.",
+    "one of the two is not what was meant, and nothing says which; the value is taken as unknown.",
+    _plan("", batch="batch { global = 64  micro = 3  micro = 2 }"), _plan("", batch="batch { global = 64  micro = 2 }"),
+    "remove one of the two.",
+    "language reference, section 5.",
+)  # fmt: skip
+
+WRONG_TYPE = _fault(
+    "PLN014", "wrong-type", "A value is of the wrong kind.",
+    "`100 GB` where a bandwidth is due may mean 100 GB/s or 100 Gbit/s, eight times apart; neither is guessed.",
+    f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 100 GB }}\n",
+    f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 100 GB/s }}\n",
+    "write a value of the kind that the message names.",
+    "language reference, section 3.",
+)  # fmt: skip
+
+OUT_OF_RANGE = _fault(
+    "PLN015", "out-of-range", "A number is outside the range of its field.",
+    "half a node or minus one layer cannot be built; torchrun accepts `--nproc-per-node=0` and starts nothing.",
+    f"    {_GPU}\n    cluster one {{ gpu = card  nodes = -1  gpus_per_node = 8 }}\n", f"    {_GPU}\n    {_CLUSTER}\n",
+    "write a number in the range that the message names.",
+    "language reference, section 3.",
+)  # fmt: skip
+
+UNKNOWN_WORD = _fault(
+    "PLN016", "unknown-word", "A word is none of those that the field knows.",
+    "a bare word is one of a fixed list; text of your own stands in quotes.",
+    _plan("recompute = everything"), _plan("recompute = full"),
+    "choose one of the listed words.",
+    "language reference, section 4.",
+)  # fmt: skip
+
+UNKNOWN_TARGET = _fault(
+    "PLN017", "unknown-target", "A target of this name cannot be emitted.",
+    "`emit` names what `compile` writes; a mistyped target would be a launch file that is missing on the day.",
+    _plan("emit = [deepspeeed]"), _plan("emit = [deepspeed]"),
+    "correct the name; `planc targets` lists them.",
+    "language reference, section 4.",
+)  # fmt: skip
+
+UNWRITTEN_TARGET = _fault(
+    "PLN018", "unwritten-target", "The target is known, but this version of planc does not write it.",
+    "the plan is checked for it all the same; `compile` needs `--target` to leave it out.",
+    _plan("emit = [kubernetes]"), _plan("emit = [slurm]  launch { script = \"train.py\" }"),
+    "compile with `--target` and the targets that are written, or upgrade planc.",
+    "`planc targets`.",
+    warning=True,
+)  # fmt: skip
+
+MALFORMED_NUMBER = _fault(
+    "PLN019", "malformed-number", "A number is not written as the language writes numbers.",
+    "`0128` reads as octal to some, and `1e400` is no number of anything on a cluster.",
+    f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 007  gpus_per_node = 8 }}\n", f"    {_GPU}\n    {_CLUSTER}\n",
+    "write digits without a leading zero, with `_` only between digits and an exponent of at most 99.",
+    "language reference, section 1.",
+)  # fmt: skip
+
+UNKNOWN_UNIT = _fault(
+    "PLN020", "unknown-unit", "A unit or suffix is unknown.",
+    "`8K` may be 8,000 or 8,192, and `400 Gbps` is read as bits by some and bytes by others; neither is guessed.",
+    f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 400 Gbps }}\n",
+    f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 400 Gbit/s }}\n",
+    "write the unit that the help names.",
+    "language reference, section 3.",
+)  # fmt: skip
+
+CIRCULAR = _fault(
+    "PLN021", "circular-definition", "A value is defined by itself.",
+    "no order of evaluation gives it a value.",
+    "    model small { layers = hidden  hidden = layers  heads = 8  ffn = 4096  vocab = 32_000 }\n",
+    "    model small { layers = 8  hidden = layers * 128  heads = 8  ffn = 4096  vocab = 32_000 }\n",
+    "write one of the values of the chain out.",
+    "language reference, section 5.",
+)  # fmt: skip
+
+UNUSABLE_IMPORT = _fault(
+    "PLN022", "unusable-import", "A used file cannot be had.",
+    "what it defines is missing, so nothing that refers to it can be checked.",
+    "    use \"not-there.plan\"\n", "    use \"planc/gpus\"\n",
+    "correct the path; it is relative to this file and stays inside the project.",
+    "language reference, section 5.",
+)  # fmt: skip
+
+AMBIGUOUS_NAME = _fault(
+    "PLN023", "ambiguous-name", "Two used files define the name that is referred to.",
+    "which of the two is meant is not for planc to choose.",
+    "two files that both define `model small`, and a plan that uses both and says `model = small`.",
+    _plan(""),
+    "use one of the files only, or define the block in this file: that hides the used ones.",
+    "language reference, section 5.",
+)  # fmt: skip
+
+MISPLACED = _fault(
+    "PLN024", "misplaced-entry", "An entry stands where it has no meaning.",
+    "a rule outside a policy is never judged, and `auto` follows only from the equations of the plan.",
+    _plan("require parallel.tensor <= 8"), _plan("policies = [house]") + "    policy house { require parallel.tensor <= 8 }\n",
+    "move the entry to the place that the message names.",
+    "language reference, sections 2 and 6.",
+)  # fmt: skip
+
+DIVISION_BY_ZERO = _fault(
+    "PLN025", "division-by-zero", "A value is divided by zero.",
+    "there is no such number.",
+    "    model small { layers = 8 / 0  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }\n", f"    {_MODEL}\n",
+    "correct the divisor.",
+    "arithmetic.",
+)  # fmt: skip
+
+DERIVED_SET = _fault(
+    "PLN026", "derived-number-set", "A derived number is set.",
+    "it follows from the plan; setting it would make two truths.",
+    _plan("memory { total = 60 GiB }"), _plan(""),
+    "set the fields that it follows from; a limit on it belongs into a policy, `require memory.headroom >= 8 %`.",
+    "language reference, section 7.",
+)  # fmt: skip
+
+UNSOLVABLE = _fault(
+    "PLN027", "unsolvable-auto", "An `auto` does not follow from the other fields.",
+    "`auto` is worked out only where exactly one value fits; planc never chooses.",
+    f"    {_GPU}\n    cluster one {{ gpu = card  nodes = auto  gpus_per_node = 8 }}\n    {_MODEL}\n"
+    "    plan run { model = small  cluster = one  batch { global = 64  micro = 1 }  precision = bf16 }\n",
+    _plan(""),
+    "write the value, or the others of its equation.",
+    "language reference, section 6.",
+)  # fmt: skip
+
+CONFLICTING_TRAINERS = _fault(
+    "PLN028", "conflicting-trainers", "The emitted trainers accumulate gradients in different dtypes.",
+    "Megatron accumulates in fp32 and DeepSpeed in 16 bits unless told otherwise: the two would need different memory\n"
+    "and train differently from one plan.",
+    _plan("emit = [megatron, torchrun, fsdp2]  launch { script = \"train.py\" }"),
+    _plan("emit = [torchrun, deepspeed]  launch { script = \"train.py\" }"),
+    "write `precision = bf16 { gradients = fp32 }`, or the dtype that is meant.",
+    "language reference, section 4, precision.",
+)  # fmt: skip
+
+UNKNOWN_FUNCTION = _fault(
+    "PLN029", "unknown-function", "A function does not exist, or is called with the wrong arguments.",
+    "the language has a fixed set of functions, and no others can be defined.",
+    _plan("policies = [house]") + "    policy house { require modulo(cluster.nodes, 2) == 0 }\n",
+    _plan("policies = [house]") + "    policy house { require divides(1, cluster.nodes) }\n",
+    "use one of `divides ceil floor min max sum count any all`.",
+    "language reference, section 7.",
+)  # fmt: skip
+
+OPEN_FIELD = _fault(
+    "PLN030", "open-field", "A field that has to be settled is left open.",
+    "`tensor in [1, 2]` leaves the choice to a search; `compile` has to write one value.",
+    "a plan with `parallel { tensor in [1, 2, 4] }`, compiled.",
+    _plan("parallel { tensor = 2 }"),
+    "write the value that is meant.",
+    "language reference, section 6.",
+)  # fmt: skip
+
+TOO_COMPLEX = _fault(
+    "PLN031", "too-complex", "An expression or a chain of definitions is too deep.",
+    "evaluation is bounded, so that a check always ends: 200 operators in a row, 32 `from` in a chain.",
+    f"    model small {{ layers = {'1 + ' * 250}1  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }}\n", f"    {_MODEL}\n",
+    "write the value out.",
+    "language reference, section 5.",
+)  # fmt: skip
+
+UNKNOWN_LANGUAGE = _fault(
+    "PLN032", "unknown-language", "The file is written in a later version of the language.",
+    "a later language may give the same words another meaning.",
+    "    language = 2\n", "    language = 1\n",
+    "upgrade planc.",
+    "language reference, section 9.",
+)  # fmt: skip
+
+MALFORMED_STRING = _fault(
+    "PLN033", "malformed-string", "A quoted string holds what no string can.",
+    "strings reach scripts and file names; control characters and unknown escapes would arrive as something else.",
+    _plan('launch { script = "a\\qb" }'), _plan('launch { script = "a\\\\qb" }'),
+    "the escapes are `\\\"`, `\\\\`, `\\n` and `\\t`; other control characters cannot be written.",
+    "language reference, section 1.",
+)  # fmt: skip
+
+FAULTS = (
+    UNKNOWN_NAME, UNKNOWN_FIELD, MISSING_FIELD, WRITTEN_TWICE, WRONG_TYPE, OUT_OF_RANGE, UNKNOWN_WORD, UNKNOWN_TARGET,
+    UNWRITTEN_TARGET, MALFORMED_NUMBER, UNKNOWN_UNIT, CIRCULAR, UNUSABLE_IMPORT, AMBIGUOUS_NAME, MISPLACED,
+    DIVISION_BY_ZERO, DERIVED_SET, UNSOLVABLE, CONFLICTING_TRAINERS, UNKNOWN_FUNCTION, OPEN_FIELD, TOO_COMPLEX,
+    UNKNOWN_LANGUAGE, MALFORMED_STRING,
+)  # fmt: skip

@@ -1,0 +1,136 @@
+"""Policies: checked once against the language, then judged by a plan's fields and derived numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from planc.plan import faults
+from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate
+from planc.plan.model import PolicyRule, Unknown
+from planc.plan.names import nearest
+from planc.plan.schema import APPROXIMATE, DERIVED, SECTIONS, Field, Type
+from planc.plan.scope import Report
+from planc.plan.shape import BROKEN, Shape, fields_of
+from planc.plan.units import PLAIN, Amount
+from planc.syntax import nodes
+
+Lookup = Callable[[str], Any]
+
+
+def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
+    """The rules of a policy; those that could not be read or are faulty are left out, with a report."""
+    rules = []
+    for name, slot in shape.slots.items():
+        rule = slot.value
+        if rule is BROKEN or not isinstance(rule, nodes.Rule):
+            continue
+        found: list[Any] = []
+        paths: list[str] = []
+        env = Env(lambda path, paths=paths: _typed(path, report, lambda _: FAULTY, paths), found.append)  # type: ignore[misc]
+        for part in (rule.condition, rule.guard):
+            if part is not None:
+                val = evaluate(part, env)
+                if val.form not in ("flag", "any"):
+                    found.append(faults.WRONG_TYPE.at(part.span, "the condition is no yes or no", help=("compare it with a value",)))
+        for diagnostic in found:
+            report(diagnostic)
+        if found or not paths_known(rule, paths):
+            continue
+        full = str(shape.word) if name.startswith("#") else f"{shape.word}.{name}"
+        text = rule.condition.span.text
+        rules.append(
+            PolicyRule(full, rule.verb, text, rule.span, _judge(rule.condition), _judge(rule.guard), rule.because, tuple(dict.fromkeys(paths)))
+        )
+    return tuple(rules)
+
+
+def paths_known(rule: nodes.Rule, paths: list[str]) -> bool:
+    """Whether every path of a rule names something; an unknown one is marked by an empty entry."""
+    return "" not in paths and not isinstance(rule.condition, nodes.Bad)
+
+
+def _judge(node: Any) -> Any:
+    """A function from a lookup of numbers to True, False or Unknown; None for no expression."""
+    if node is None:
+        return None
+
+    def judge(lookup: Lookup) -> Any:
+        return evaluate(node, Env(lambda path: _typed(path, _silent, lookup, []), _silent)).value
+
+    return judge
+
+
+def _silent(diagnostic: Any) -> None:
+    """Faults of a policy are reported once, when it is read."""
+
+
+def _typed(path: nodes.Path, report: Report, lookup: Lookup, paths: list[str]) -> Val:
+    """The value at a path of the plan, with the type that the language gives it."""
+    names = tuple(name.text for name in path.names)
+    dotted = ".".join(names)
+    if dotted in DERIVED:
+        paths.append(dotted)
+        return Val(lookup(dotted), "number", DERIVED[dotted], exact=dotted not in APPROXIMATE)
+    field = field_at("plan", names)
+    if field is None:
+        paths.append("")
+        report(unknown_path(path, "plan"))
+        return ANY
+    if isinstance(field, Field):
+        paths.append(dotted)
+        if field.type.form in ("record", "map"):
+            return Val(lookup(dotted), "record")
+        return typed_value(lookup(dotted), field.type)
+    return ANY
+
+
+def field_at(kind: str, names: tuple[str, ...]) -> Field | None:
+    """The field at a path below a kind of block, by the language's tables alone."""
+    fields, field = fields_of(kind), None
+    for name in names:
+        field = fields.get(name)
+        if field is None:
+            return None
+        fields = fields_of(field.type.of) if field.type.form in ("record", "variant", "reference") else {}
+    return field
+
+
+def unknown_path(path: nodes.Path, kind: str) -> Any:
+    """The fault of a path that names nothing: the first part that is unknown, and what was meant."""
+    fields: dict[str, Field] = fields_of(kind)
+    where, at = kind, path.names[0]
+    for name in path.names:
+        at = name
+        field = fields.get(name.text)
+        if field is None:
+            break
+        where = name.text
+        fields = fields_of(field.type.of) if field.type.form in ("record", "variant", "reference") else {}
+    prefix = ".".join(name.text for name in path.names[: path.names.index(at)])
+    derived = [name.removeprefix(prefix + ".") for name in DERIVED if prefix and name.startswith(prefix + ".")]
+    guess = nearest(at.text, [*fields, *derived])
+    if guess is None and where == kind:
+        guess = next((f"{section}.{at.text}" for section in SECTIONS if section in fields and at.text in fields_of(section)), None)
+    return faults.UNKNOWN_FIELD.at(at.span, f"`{where}` has no `{at.text}`", "no such field", help=(f"did you mean `{guess}`?",) if guess else ())
+
+
+def typed_value(value: Any, kind: Type) -> Val:
+    """A value of a field, as an operand."""
+    if isinstance(value, Amount):
+        return Val(value.value, "number", value.dimension)
+    form = {"count": "number", "number": "number", "share": "number", "quantity": "number", "money": "number"}.get(kind.form)
+    if form == "number":
+        if isinstance(value, bool):
+            return Val(value, "flag")
+        if 1 < len(kind.dimensions) and (isinstance(value, Unknown) or value is None) and kind.dimensions[0] != PLAIN:
+            return Val(value if value is not None else Unknown("not set", unset=True), "any")
+        return Val(value, "number", kind.dimensions[0] if kind.dimensions else PLAIN)
+    if kind.form in ("word", "variant"):
+        return Val(value, "word", words=kind.words)
+    if kind.form == "list":
+        inner = typed_value(None, kind.item) if kind.item is not None else ANY
+        return Val(value, "list", inner.dimension, inner.words)
+    if kind.form in ("reference", "target"):
+        return Val(value, "text")
+    return Val(value, {"flag": "flag", "text": "text", "version": "version"}.get(kind.form, "record"))

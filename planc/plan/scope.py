@@ -1,0 +1,112 @@
+"""Which blocks a file knows: its own, and those of the files that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Union
+
+from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.plan import faults
+from planc.plan.names import nearest
+from planc.source import Source
+from planc.syntax import nodes
+from planc.syntax.parse import parse
+
+#: Supplies a used file: the name as it is written and the file that uses it -> the text, or why it cannot be had.
+Load = Callable[[str, Union[Source, None]], Union[Source, str]]
+
+Report = Callable[[Diagnostic], None]
+
+
+class Scope:
+    """A parsed file with its blocks by kind and name, and the scopes of the files that it uses."""
+
+    __slots__ = ("blocks", "file", "source", "twice", "used")
+
+    def __init__(self, source: Source, file: nodes.File) -> None:
+        self.source = source
+        self.file = file
+        self.blocks: dict[tuple[str, str], nodes.Block] = {}
+        self.twice: set[tuple[str, str]] = set()
+        self.used: list[tuple[nodes.Use, Scope]] = []
+
+    def candidates(self, kind: str, name: str) -> list[tuple[Scope, nodes.Block]]:
+        """The blocks of a kind that a name may mean: the file's own hides the used ones."""
+        own = self.blocks.get((kind, name))
+        if own is not None:
+            return [(self, own)]
+        return [(scope, scope.blocks[kind, name]) for _, scope in self.used if (kind, name) in scope.blocks]
+
+    def names(self, kind: str) -> list[str]:
+        """Every name of a kind that the file knows, its own first."""
+        own = [name for block_kind, name in self.blocks if block_kind == kind]
+        return own + [name for _, scope in self.used for block_kind, name in scope.blocks if block_kind == kind]
+
+    def is_open(self) -> bool:
+        """Whether a used file could not be had or read whole, so that a missing name may be in it."""
+        return len(self.used) < len(self.file.uses)
+
+
+def scopes(sources: tuple[Source, ...], load: Load, report: Report) -> list[Scope]:
+    """The scope of each source; used files are read once each, and their syntax faults are reported too."""
+    made: dict[int, Scope] = {}
+    return [_scope(source, load, report, made) for source in sources]
+
+
+def _scope(source: Source, load: Load, report: Report, made: dict[int, Scope]) -> Scope:
+    if id(source) in made:
+        return made[id(source)]
+    file, diagnostics = parse(source)
+    for diagnostic in diagnostics:
+        report(diagnostic)
+    scope = made[id(source)] = Scope(source, file)
+    for setting in file.settings:
+        if setting.value.text not in ("1", "1.0"):
+            report(faults.UNKNOWN_LANGUAGE.at(setting.value.span, f"language {setting.value.text} is unknown", help=("this planc reads language 1",)))
+    for block in file.blocks:
+        key = (block.kind, block.name.text)
+        first = scope.blocks.get(key)
+        if first is None:
+            scope.blocks[key] = block
+            continue
+        scope.twice.add(key)
+        report(faults.WRITTEN_TWICE.at(block.name.span, f"two blocks `{block.kind} {block.name.text}`", "again here", related=(Label(first.name.span, "first here"),)))
+    # A file sees the blocks that a used file itself defines, not those it uses: one level, so cycles do no harm.
+    for use in file.uses:
+        found = load(use.path.value, source)
+        if isinstance(found, str):
+            report(faults.UNUSABLE_IMPORT.at(use.path.span, f"cannot use `{use.path.value}`", found))
+        else:
+            scope.used.append((use, _scope(found, load, report, made)))
+    return scope
+
+
+def lookup(scope: Scope, kinds: tuple[str, ...], name: nodes.Name, report: Report) -> tuple[Scope, nodes.Block] | None:
+    """The block that a name refers to; None with a report if there is none, or which one is not clear."""
+    for kind in kinds:
+        found = scope.candidates(kind, name.text)
+        if len(found) == 1:
+            if (kind, name.text) in found[0][0].twice:
+                return None  # reported where it is written twice
+            return found[0]
+        if found:
+            related = tuple(Label(block.name.span, "defined here") for _, block in found)
+            report(faults.AMBIGUOUS_NAME.at(name.span, f"{len(found)} used files define `{kind} {name.text}`", "which of them?", related=related))
+            return None
+    if scope.is_open() or name.text == "":
+        return None
+    report(_unknown(scope, kinds, name))
+    return None
+
+
+def _unknown(scope: Scope, kinds: tuple[str, ...], name: nodes.Name) -> Diagnostic:
+    known = [known_name for kind in kinds for known_name in scope.names(kind)]
+    guess = nearest(name.text, known)
+    advice: tuple[str, ...] = (f"did you mean `{guess}`?",) if guess else ()
+    catalogue = {"gpu": "planc/gpus", "model": "planc/models"}.get(kinds[0])
+    if catalogue and not guess and all(use.path.value != catalogue for use in scope.file.uses):
+        advice = (f'`use "{catalogue}"` brings in the built-in ones',)
+    listed = ", ".join(f"`{known_name}`" for known_name in sorted(known)[:12])
+    notes = (f"this file knows {listed}",) if listed and not guess else ()
+    return faults.UNKNOWN_NAME.at(name.span, f"no {kinds[0]} is called `{name.text}`", "not known here", help=advice, notes=notes)
+

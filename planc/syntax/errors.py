@@ -1,0 +1,183 @@
+"""What to say about text that cannot be read, and where to go on reading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
+from planc.source import Source, Span
+from planc.syntax import nodes
+from planc.syntax.faults import SYNTAX_ERROR
+from planc.syntax.lexer import CLOSING, END, ERROR, OPENING, Token
+
+#: Terminals by the words in which a message names them, in the order in which it lists them.
+_WORDS: tuple[tuple[str, str], ...] = (
+    ("KIND", "a block"), ("USE", "`use`"), ("KEY", "a field"), ("QUANTITY", "a value"), ("NAME", "a name"),
+    ("EQUAL", "`=`"), ("LBRACE", "`{`"), ("RBRACE", "`}`"), ("RSQB", "`]`"), ("RPAR", "`)`"), ("COMMA", "`,`"),
+    ("FROM", "`from`"), ("WHEN", "`when`"), ("BECAUSE", "`because`"), ("STRING", "a quoted string"), ("COMPARE", "a comparison"),
+)  # fmt: skip
+
+#: Spellings of other languages, and what this one writes.
+_SLIPS: dict[str, tuple[str, str]] = {
+    ";": ("`;` between entries", "a new line or a comma separates entries"),
+    "&": ("`&` is no operator", "write `and`"),
+    "|": ("`|` is no operator", "write `or`"),
+    "!": ("`!` is no operator", "write `not`"),
+    "%": ("`%` is no operator", "write `divides(a, b)` for a whole division, or a share as `8 %`"),
+    "$": ("`$` is not expanded", "write the value, or a quoted string that the shell never sees"),
+}
+
+
+def unmatched_brace(source: Source, segment: list[Token]) -> Diagnostic | None:
+    """The fault of a segment whose braces do not match, at the brace to blame; None if they match."""
+    opened: list[tuple[Token, int]] = []
+    suspect: Token | None = None
+    for token in segment:
+        if token.type == "LBRACE":
+            opened.append((token, _indent(source, token)))
+        elif token.type == "RBRACE":
+            if not opened:
+                return SYNTAX_ERROR.at(_span(source, token), "`}` closes nothing", "every `{` before it is closed")
+            brace, indent = opened.pop()
+            # A `}` at the start of its line, further left than the line of its `{`, was meant for another one.
+            outdent = _indent(source, token) if _is_first_on_line(source, token) else indent
+            if suspect is None and outdent < indent:
+                suspect = brace
+    if not opened:
+        return None
+    brace = suspect or opened[-1][0]
+    return SYNTAX_ERROR.at(
+        _span(source, brace),
+        "`{` is never closed",
+        "opened here",
+        help=("add the missing `}`",),
+        notes=("a block with unmatched braces is known by its name only",),
+    )
+
+
+def _indent(source: Source, token: Token) -> int:
+    """Blanks before the first text on the token's line."""
+    start = source.text.rfind("\n", 0, token.start) + 1
+    before = source.text[start : token.start]
+    return len(before) - len(before.lstrip(" \t"))
+
+
+def _is_first_on_line(source: Source, token: Token) -> bool:
+    start = source.text.rfind("\n", 0, token.start) + 1
+    return not source.text[start : token.start].strip(" \t")
+
+
+def next_entry(tokens: list[Token], at: int) -> int:
+    """Index of the first token, from `at` on, at which reading may go on: an entry, a closing bracket or the end.
+
+    Whole `{ }` groups on the way are passed over, so that their entries are not taken for those of the outer body.
+    """
+    while tokens[at].type != END:
+        kind = tokens[at].type
+        following = tokens[at + 1].type
+        before = tokens[at - 1].type if at else ""
+        if kind in CLOSING or kind in ("VERB", "COMMA") or (kind == "KEY" and following == "EQUAL"):
+            return at
+        if kind == "NAME" and following in ("LBRACE", "IN") and before not in ("EQUAL", "COMMA", "LSQB", "DOT", ERROR):
+            return at
+        at = _closing(tokens, at) + 1 if kind == "LBRACE" else at + 1
+    return at
+
+
+def _closing(tokens: list[Token], at: int) -> int:
+    """Index of the brace that closes the one at `at`; the last token before the end if none does."""
+    depth = 0
+    for index in range(at, len(tokens)):
+        depth += (tokens[index].type == "LBRACE") - (tokens[index].type == "RBRACE")
+        if depth == 0:
+            return index
+    return len(tokens) - 2
+
+
+def written_names(source: Source, dropped: list[Any]) -> tuple[str, ...]:
+    """The fields that skipped text may have been meant to write: the first name in it, and every key."""
+    names: list[str] = []
+    for value in dropped:
+        if isinstance(value, Token) and value.type in ("KEY", "NAME") and (value.type == "KEY" or not names):
+            names.append(source.text[value.start : value.end])
+        elif isinstance(value, nodes.Path) and not names:
+            names.append(value.names[0].text)
+    return tuple(names)
+
+
+def unexpected(source: Source, tokens: list[Token], at: int, values: list[Any], expected: frozenset[str]) -> Diagnostic:
+    """The fault of a token that does not fit where it stands."""
+    token = tokens[at]
+    span, text = _span(source, token), source.text[token.start : token.end]
+    if token.type == ERROR:
+        special = _unreadable(source, token, text, bool(at) and tokens[at - 1].type == "NAME")
+        if special is not None:
+            return special
+    opens_entry = token.type in ("RBRACE", END, "KEY", "VERB") or (token.type == "NAME" and tokens[at + 1].type == "LBRACE")
+    unclosed = _unclosed_bracket(values) if opens_entry else None
+    if unclosed is not None:
+        bracket = source.text[unclosed.start : unclosed.end]
+        return SYNTAX_ERROR.at(_span(source, unclosed), f"`{bracket}` is never closed", "opened here", related=(Label(span, "met this first"),))
+    after_key = bool(at) and tokens[at - 1].type == "NAME" and not expected.isdisjoint(("EQUAL", "LBRACE"))
+    if text == "==" and after_key:
+        return _replacement(span, "`==` compares, it does not set", "=")
+    if text in ("+", "-", "*", "/") and tokens[at + 1].type == "EQUAL":
+        return SYNTAX_ERROR.at(span, f"`{text}=` is no operator", "nothing appends", help=("write the whole value after `=`",))
+    if text == "/" and tokens[at + 1].type == "SLASH":
+        return SYNTAX_ERROR.at(span, "`//` opens no comment", help=("a comment begins with `#`",))
+    if token.type == "COMPARE" and values and isinstance(values[-1], nodes.Binary):
+        return SYNTAX_ERROR.at(span, "comparisons do not chain", help=("write `b in 1..8`, or join two with `and`",))
+    words = [word for kind, word in _WORDS if kind in expected]
+    found = "the end" if token.type == END else f"`{_short(text)}`"
+    return SYNTAX_ERROR.at(span, f"found {found}, expected {_listed(words[:3])}", "does not fit here")
+
+
+def else_for_because(span: Span) -> Diagnostic:
+    """The fault of an `else` where a reason is due."""
+    return _replacement(span, "`else` in place of `because`", "because")
+
+
+def _unreadable(source: Source, token: Token, text: str, after_name: bool) -> Diagnostic | None:
+    span = _span(source, token)
+    if text.startswith('"'):
+        return SYNTAX_ERROR.at(Span(source, token.start, token.start + 1), "the string is not closed", "opened here", help=("a string ends with `\"` on the same line",))
+    if text.startswith("'"):
+        return SYNTAX_ERROR.at(span, "single quotes around text", help=("text stands in double quotes",))
+    if text == ":" and after_name:
+        return _replacement(span, "`:` in place of `=`", "=")
+    if text in _SLIPS:
+        message, advice = _SLIPS[text]
+        return SYNTAX_ERROR.at(span, message, help=(advice,))
+    if text and (ord(text[0]) < 32 or ord(text[0]) == 127):
+        return SYNTAX_ERROR.at(span, f"control character U+{ord(text[0]):04X}", help=("text holds printable characters only",))
+    if text and 127 < ord(text[0]):
+        return SYNTAX_ERROR.at(span, "character outside ASCII", f"U+{ord(text[0]):04X}", help=("put it into a quoted string or a comment",))
+    return None
+
+
+def _replacement(span: Span, message: str, text: str) -> Diagnostic:
+    fix = Fix(f"write `{text}`", (Edit(span, text),), safe=True)
+    return SYNTAX_ERROR.at(span, message, help=(f"write `{text}`",), fixes=(fix,))
+
+
+def _unclosed_bracket(values: list[Any]) -> Token | None:
+    """The innermost `[` or `(` that is still open on the parser's stack, if no brace was opened inside it."""
+    for value in reversed(values):
+        if isinstance(value, Token) and value.type in OPENING:
+            return value if value.type != "LBRACE" else None
+    return None
+
+
+def _short(text: str) -> str:
+    text = text.replace("\n", " ")
+    return text if len(text) <= 24 else text[:21] + "..."
+
+
+def _listed(words: list[str]) -> str:
+    if len(words) < 2:
+        return "".join(words) or "nothing more"
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _span(source: Source, token: Token) -> Span:
+    return Span(source, token.start, token.end)

@@ -1,0 +1,383 @@
+"""Text to syntax tree: a small LALR driver over the tables that lark made of the grammar.
+
+A driver of our own, and not lark's, for three reasons. Start-up: importing lark costs 45 ms, this file and the tables 4.
+Recovery: a file with three faults gets three diagnostics and keeps all that was read, which needs the parser's stack.
+Speed: no tree is built that would then be walked again. lark still analyses the grammar (`build_tables.py`), and a test
+holds this driver against lark's own parser.
+
+Reading never stops at a fault. The text is first cut at the lines that open a block, so that a missing brace costs one
+block; inside a block, reading goes on at the next entry, and a `Bad` node stands for what was skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.source import Source, Span
+from planc.syntax import errors, nodes
+from planc.syntax.faults import FILE_TOO_LARGE, NESTED_TOO_DEEPLY
+from planc.syntax.lexer import END, MAX_NESTING, Lexer, Token
+
+MAX_BYTES = 1 << 20
+
+#: Faults reported in one file; reading stops there, as what follows says nothing new.
+MAX_FAULTS = 100
+
+_OPENS_SEGMENT = ("KIND", "USE", "LANGUAGE")
+
+
+class Parsed(NamedTuple):
+    """A file's tree and the faults found while reading it."""
+
+    file: nodes.File
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def parse(source: Source) -> Parsed:
+    """The syntax tree of a text, as far as it can be read, and a diagnostic for each fault."""
+    whole = Span(source, 0, len(source.text))
+    empty = nodes.File(whole, (), (), ())
+    if MAX_BYTES < len(source.text):
+        limit = f"{len(source.text):,} characters; the limit is {MAX_BYTES:,}"
+        return Parsed(empty, (FILE_TOO_LARGE.at(Span(source, 0, 0), "the file is larger than 1 MiB", limit),))
+    tables = _tables()
+    tokens, too_deep = tables.lexer.scan(source.text)
+    if too_deep is not None:
+        message = f"brackets are nested more than {MAX_NESTING} deep"
+        return Parsed(empty, (NESTED_TOO_DEEPLY.at(Span(source, too_deep, too_deep + 1), message, "one too many"),))
+    diagnostics: list[Diagnostic] = []
+    found: list[Any] = []
+    for segment in _segments(source, tokens):
+        if MAX_FAULTS <= len(diagnostics):
+            break
+        found.extend(_read_segment(source, tables, segment, diagnostics))
+    settings = tuple(node for node in found if isinstance(node, nodes.Setting))
+    uses = tuple(node for node in found if isinstance(node, nodes.Use))
+    blocks = tuple(node for node in found if isinstance(node, nodes.Block))
+    return Parsed(nodes.File(whole, settings, uses, blocks), tuple(diagnostics))
+
+
+class Skipped(NamedTuple):
+    """A token in place of text that could not be read; `names` are the fields that it may have been meant to write."""
+
+    type: str
+    start: int
+    end: int
+    names: tuple[str, ...]
+
+
+class _Tables(NamedTuple):
+    lexer: Lexer
+    actions: tuple[dict[str, int], ...]
+    rules: tuple[tuple[str, str, int, tuple[int, ...], bool], ...]
+    start: int
+    end: int
+
+
+_loaded: list[_Tables] = []
+
+
+def _tables() -> _Tables:
+    """The parser's tables: those shipped with the package, or made from the grammar where a checkout has a newer one."""
+    if not _loaded:
+        from planc.resources import parser_tables
+
+        tables = parser_tables()
+        _loaded.append(_Tables(Lexer(tables), tables["actions"], tables["rules"], tables["start"], tables["end"]))
+    return _loaded[0]
+
+
+def _segments(source: Source, tokens: list[Token]) -> list[list[Token]]:
+    """The tokens cut before each block, `use` or setting: at top level, and where a line opens a block inside another."""
+    segments: list[list[Token]] = []
+    depth = 0
+    for token in tokens:
+        if token.type in _OPENS_SEGMENT and (depth <= 0 or _is_first_on_line(source, token)):
+            segments.append([])
+            depth = 0
+        depth += (token.type == "LBRACE") - (token.type == "RBRACE")
+        if not segments:
+            segments.append([])
+        if token.type != END:
+            segments[-1].append(token)
+    return segments
+
+
+def _is_first_on_line(source: Source, token: Token) -> bool:
+    start = source.text.rfind("\n", 0, token.start) + 1
+    return source.text[start : token.start].strip(" \t\ufeff") == ""
+
+
+def _read_segment(source: Source, tables: _Tables, segment: list[Token], diagnostics: list[Diagnostic]) -> list[Any]:
+    """The nodes of one top-level segment. A block whose braces do not match is known by its name only."""
+    if not segment:
+        return []
+    for token in segment:
+        if token.type == "ELSE":
+            diagnostics.append(errors.else_for_because(_span(source, token)))
+    unmatched = errors.unmatched_brace(source, segment)
+    if unmatched is None:
+        end = segment[-1].end
+        found = _run(source, tables, [*segment, Token(END, end, end)], diagnostics)
+        if any(not isinstance(node, nodes.Bad) for node in found):
+            return found
+    else:
+        diagnostics.append(unmatched)
+    if segment[0].type != "KIND" or len(segment) < 2 or segment[1].type not in ("NAME", "STRING", "KEY"):
+        return []
+    span = Span(source, segment[0].start, segment[-1].end)
+    kind = source.text[segment[0].start : segment[0].end]
+    return [nodes.Block(span, kind, _name(source, segment[1]), None, None, broken=True)]
+
+
+def _run(source: Source, tables: _Tables, tokens: list[Token], diagnostics: list[Diagnostic]) -> list[Any]:
+    """The nodes that the tokens, closed by `$END`, reduce to; faults go into `diagnostics`, and reading goes on."""
+    actions, rules = tables.actions, tables.rules
+    states, values, spans = [tables.start], [], []
+    at = 0
+    while True:
+        token = tokens[at]
+        action = actions[states[-1]].get(token.type)
+        if action is None:
+            if token.type == END and states[-1] == tables.end:
+                return values[0]
+            at = _recover(source, tables, tokens, at, states, values, spans, diagnostics)
+        elif 0 <= action:
+            states.append(action)
+            values.append(token)
+            spans.append((token.start, token.end))
+            at += 1
+        else:
+            origin, handler, length, kept, transparent = rules[~action]
+            if length:
+                children = values[-length:]
+                start, end = spans[-length][0], spans[-1][1]
+                del states[-length:], values[-length:], spans[-length:]
+            else:
+                children, start, end = [], token.start, token.start
+            states.append(actions[states[-1]][origin])
+            spans.append((start, end))
+            values.append(_reduce(source, handler, start, end, [children[i] for i in kept], transparent))
+
+
+def _reduce(source: Source, handler: str, start: int, end: int, children: list[Any], transparent: bool) -> Any:
+    if transparent and len(children) == 1:
+        return children[0]
+    if handler.startswith("_") or handler == "start":  # repetitions: flat lists
+        if not children:
+            return []
+        # The list so far is on the parser's stack alone, so it may grow in place: copying it would cost its square.
+        flat: list[Any] = children[0] if isinstance(children[0], list) else [children[0]]
+        for child in children[1:]:
+            if isinstance(child, list):
+                flat.extend(child)
+            else:
+                flat.append(child)
+        return flat
+    return _HANDLERS[handler](source, Span(source, start, end), children)
+
+
+def _recover(
+    source: Source,
+    tables: _Tables,
+    tokens: list[Token],
+    at: int,
+    states: list[int],
+    values: list[Any],
+    spans: list[tuple[int, int]],
+    diagnostics: list[Diagnostic],
+) -> int:
+    """Report the token that does not fit, and put a Bad node in place of the least that lets reading go on.
+
+    The stack is cut back to a place where a Bad node fits and after which the next entry (or the brace that closes the
+    body, or the end) can be read. Returns the index of the token to go on with.
+    """
+    expected = _acceptable(tables, states)
+    diagnostics.append(errors.unexpected(source, tokens, at, values, expected))
+    # Text that goes on in the same line belongs to the entry before it, which is then broken; on a new line that one stays.
+    same_line = 0 < at and "\n" not in source.text[tokens[at - 1].end : tokens[at].start]
+    go_on = at
+    while len(diagnostics) < MAX_FAULTS:
+        go_on = errors.next_entry(tokens, go_on)
+        for height in range(len(states) - 1, -1, -1):
+            if same_line and tables.actions[states[height]].get("BAD", -1) < 0:
+                continue
+            if _fits(tables, states[: height + 1], ("BAD", tokens[go_on].type)):
+                return _put_bad(source, tokens, at, go_on, height, states, values, spans)
+        if tokens[go_on].type == END:
+            break
+        go_on += 1
+    # Nothing fits even at the end, or it is enough: give the segment up.
+    return _put_bad(source, tokens, at, len(tokens) - 1, 0, states, values, spans)
+
+
+def _put_bad(
+    source: Source,
+    tokens: list[Token],
+    at: int,
+    go_on: int,
+    height: int,
+    states: list[int],
+    values: list[Any],
+    spans: list[tuple[int, int]],
+) -> int:
+    """Cut the stack back to a height, and the tokens up to `go_on` to one BAD; returns the index of that token."""
+    start = spans[height][0] if height < len(spans) else tokens[at].start
+    end = max(start, tokens[go_on - 1].end if at < go_on else start)
+    names = errors.written_names(source, [*values[height:], *tokens[at:go_on]])
+    del states[height + 1 :], values[height:], spans[height:]
+    tokens[at:go_on] = [Skipped("BAD", start, end, names)]  # type: ignore[list-item]
+    return at
+
+
+def _fits(tables: _Tables, states: list[int], types: tuple[str, ...]) -> bool:
+    """Whether the terminals can be read one after the other from this stack of states."""
+    states = list(states)
+    for kind in types:
+        while True:
+            action = tables.actions[states[-1]].get(kind)
+            if action is None:
+                if kind == END and states[-1] == tables.end:
+                    break
+                return False
+            if 0 <= action:
+                states.append(action)
+                break
+            origin, _, length, _, _ = tables.rules[~action]
+            if length:
+                del states[-length:]
+            states.append(tables.actions[states[-1]][origin])
+    return True
+
+
+def _acceptable(tables: _Tables, states: list[int]) -> frozenset[str]:
+    """The terminals that could come next."""
+    return frozenset(kind for kind in tables.actions[states[-1]] if kind[0].isupper() and _fits(tables, states, (kind,)))
+
+
+def _text(source: Source, token: Token) -> str:
+    return source.text[token.start : token.end]
+
+
+def _span(source: Source, token: Token) -> Span:
+    return Span(source, token.start, token.end)
+
+
+_ESCAPES = {'\\"': '"', "\\\\": "\\", "\\n": "\n", "\\t": "\t"}
+
+
+def _unquote(text: str) -> str:
+    """The value of a quoted string. Unknown escapes are left as they stand; the resolver reports them."""
+    inner = text[1:-1]
+    if "\\" not in inner:
+        return inner
+    out, at = [], 0
+    while at < len(inner):
+        pair = inner[at : at + 2]
+        out.append(_ESCAPES.get(pair, pair) if pair[0] == "\\" else pair[0])
+        at += 2 if pair[0] == "\\" else 1
+    return "".join(out)
+
+
+def _name(source: Source, value: Any) -> nodes.Name:
+    if isinstance(value, Token):
+        text = _text(source, value)
+        return nodes.Name(_span(source, value), _unquote(text) if value.type == "STRING" else text)
+    return nodes.Name(value.span, "") if isinstance(value, nodes.Bad) else value
+
+
+def _string(source: Source, token: Token) -> nodes.String:
+    return nodes.String(_span(source, token), _unquote(_text(source, token)))
+
+
+def _use(source: Source, span: Span, children: list[Any]) -> Any:
+    return children[0] if isinstance(children[0], nodes.Bad) else nodes.Use(span, _string(source, children[0]))
+
+
+def _block(source: Source, span: Span, children: list[Any]) -> nodes.Block:
+    return nodes.Block(span, _text(source, children[0]), _name(source, children[1]), None, children[2], broken=False)
+
+
+def _derived(source: Source, span: Span, children: list[Any]) -> nodes.Block:
+    parent = children[2] if isinstance(children[2], nodes.Call) else _name(source, children[2])
+    body = children[3] if len(children) == 4 else None
+    return nodes.Block(span, _text(source, children[0]), _name(source, children[1]), parent, body, broken=False)
+
+
+def _body(source: Source, span: Span, children: list[Any]) -> nodes.Body:
+    entries = (child for group in children for child in (group if isinstance(group, list) else [group]))
+    return nodes.Body(span, tuple(entry for entry in entries if not isinstance(entry, Token)))
+
+
+def _field(source: Source, span: Span, children: list[Any]) -> nodes.Field:
+    return nodes.Field(span, _name(source, children[0]), children[1], children[0].type == "STRING")
+
+
+def _rule(source: Source, span: Span, children: list[Any]) -> nodes.Rule:
+    verb, condition, rest = children[0], children[1], children[2:]
+    because = rest[-1] if rest and isinstance(rest[-1], Token) else None
+    guard = next((child for child in rest if not isinstance(child, Token)), None)
+    text = None if because is None else _unquote(_text(source, because))
+    return nodes.Rule(span, _text(source, verb), condition, guard, text)
+
+
+def _bad(source: Source, span: Span, children: list[Any]) -> nodes.Bad:
+    return nodes.Bad(span, children[0].names)
+
+
+def _binary(operator: str) -> Callable[[Source, Span, list[Any]], nodes.Binary]:
+    return lambda source, span, children: nodes.Binary(span, operator, children[0], children[1])
+
+
+def _infix(source: Source, span: Span, children: list[Any]) -> nodes.Binary:
+    return nodes.Binary(span, _text(source, children[1]), children[0], children[2])
+
+
+def _path(source: Source, span: Span, children: list[Any]) -> nodes.Path:
+    flat = [token for child in children for token in (child if isinstance(child, list) else [child])]
+    return nodes.Path(span, tuple(_name(source, token) for token in flat))
+
+
+def _list(source: Source, span: Span, children: list[Any]) -> nodes.List:
+    flat = [item for child in children for item in (child if isinstance(child, list) else [child])]
+    return nodes.List(span, tuple(flat))
+
+
+def _call(source: Source, span: Span, children: list[Any]) -> nodes.Call:
+    flat = [item for child in children[1:] for item in (child if isinstance(child, list) else [child])]
+    return nodes.Call(span, _name(source, children[0]), tuple(flat))
+
+
+_HANDLERS: dict[str, Callable[[Source, Span, list[Any]], Any]] = {
+    "setting": lambda source, span, c: nodes.Setting(span, nodes.Number(_span(source, c[1]), _text(source, c[1]))),
+    "use": _use,
+    "block": _block,
+    "derived": _derived,
+    "body": _body,
+    "field": _field,
+    "section": lambda source, span, c: nodes.Section(span, _name(source, c[0]), c[1]),
+    "candidates": lambda source, span, c: nodes.Candidates(span, _name(source, c[0]), c[1]),
+    "rule": _rule,
+    "bad": _bad,
+    "narrowed": lambda source, span, c: nodes.Narrowed(span, _name(source, c[0]), c[1]),
+    "range": lambda source, span, c: nodes.Range(span, c[0], c[1]),
+    "either": _binary("or"),
+    "both": _binary("and"),
+    "negation": lambda source, span, c: nodes.Unary(span, "not", c[0]),
+    "comparison": _infix,
+    "arithmetic": _infix,
+    "member": lambda source, span, c: nodes.Member(span, c[0], c[1], False),
+    "stranger": lambda source, span, c: nodes.Member(span, c[0], c[1], True),
+    "signed": lambda source, span, c: nodes.Unary(span, _text(source, c[0]), c[1]),
+    "number": lambda source, span, c: nodes.Number(span, _text(source, c[0])),
+    "string": lambda source, span, c: _string(source, c[0]),
+    "literal": lambda source, span, c: nodes.Literal(span, _text(source, c[0])),
+    "path": _path,
+    "list": _list,
+    "call": _call,
+    "name": lambda source, span, c: _name(source, c[0]),
+}
+
+__all__ = ["MAX_BYTES", "Parsed", "parse"]
