@@ -1,0 +1,91 @@
+"""How long a hook waits: `planc lint` on one small file, beside a bare Python and two linters that people know.
+
+A wheel is built and installed into an environment of its own, with byte-code, as a user has it. The commands take
+turns, so that whatever else the machine does hits all of them alike; the medians of their wall times are compared.
+
+    python -m benchmarks.startup [RUNS]
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RUNS = 41
+TOOLS = ("yamllint==1.38.0", "check-jsonschema==0.39.0")
+
+_ROOT = Path(__file__).resolve().parents[1]
+_EXAMPLE = _ROOT / "examples" / "finetune-8b.plan"
+
+_YAML = """\
+---
+model: llama-3-8b
+cluster: {gpu: h100-sxm-80gb, nodes: 1, gpus_per_node: 8}
+shard: {stage: 3}
+batch: {global: 64, micro: 1, sequence_length: 8192}
+precision: bf16
+recompute: full
+optimizer: {learning_rate: 2.0e-5, weight_decay: 0.1, clip: 1.0}
+emit: [accelerate, deepspeed, torchrun]
+"""
+_SCHEMA = '{"type": "object", "properties": {"precision": {"enum": ["fp32", "bf16"]}}}\n'
+
+
+def main(runs: int) -> None:
+    """Prints the medians and their ratio to that of `planc lint`."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        binaries = _installed(folder)
+        (folder / "small.plan").write_bytes(_EXAMPLE.read_bytes())
+        (folder / "small.yaml").write_text(_YAML)
+        (folder / "schema.json").write_text(_SCHEMA)
+        commands = {
+            "planc lint": [binaries / "planc", "lint", "small.plan"],
+            "python -c pass": [binaries / "python", "-c", "pass"],
+            "yamllint": [binaries / "yamllint", "small.yaml"],
+            "check-jsonschema": [binaries / "check-jsonschema", "--schemafile", "schema.json", "small.yaml"],
+        }
+        medians = _medians(commands, folder, runs)
+    print(f"median of {runs} alternating runs, Python {sys.version.split()[0]}\n")
+    print(f"{'command':<18}{'ms':>8}{'planc lint takes':>20}")
+    for command, seconds in medians.items():
+        print(f"{command:<18}{seconds * 1000:>8.1f}{medians['planc lint'] / seconds:>18.2f} x")
+
+
+def _installed(folder: Path) -> Path:
+    """The folder of commands of a new environment that holds planc's wheel and the other linters."""
+    _run([sys.executable, "-m", "build", "--wheel", "--outdir", str(folder / "dist"), str(_ROOT)])
+    _run([sys.executable, "-m", "venv", str(folder / "venv")])
+    binaries = folder / "venv" / "bin"
+    wheel = next((folder / "dist").glob("*.whl"))
+    _run([str(binaries / "python"), "-m", "pip", "install", "--quiet", "--compile", str(wheel), *TOOLS])
+    return binaries
+
+
+def _medians(commands: dict[str, list[str | Path]], folder: Path, runs: int) -> dict[str, float]:
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(runs + 1):  # the first turn fills the caches and is not counted
+        for name, command in commands.items():
+            start = time.perf_counter()
+            subprocess.run(command, cwd=folder, env=_environment(), check=True, stdout=subprocess.DEVNULL)
+            if turn:
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, env=_environment(), check=True, stdout=subprocess.DEVNULL)
+
+
+def _environment() -> dict[str, str]:
+    """The caller's environment, with nothing that keeps Python from using byte-code or makes it start otherwise."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)
