@@ -1,0 +1,132 @@
+"""How a target's fault gets its page, and the faults that more than one target reports."""
+
+from __future__ import annotations
+
+from textwrap import fill
+
+from planc.diagnostics.diagnostic import Fault, Severity
+
+_GPU = "gpu card { memory = 80 GiB  bf16 = true  fp16 = true }"
+_MODEL = 'model small { layers = 8  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000  family = "llama" }'
+
+
+def example(
+    rest: str, *, nodes: int = 1, gpus: int = 8, precision: str = "bf16", batch: str = "global = 64  accumulation = 8"
+) -> str:
+    """A complete plan for a page, with `rest` in it: what is emitted, and the fields that the page is about."""
+    return f"""\
+    {_GPU}
+    {_MODEL}
+    plan run {{
+      model = small
+      cluster {{ gpu = card  nodes = {nodes}  gpus_per_node = {gpus} }}
+      batch {{ {batch} }}
+      precision = {precision}
+      {rest}
+    }}
+"""
+
+
+def fault(
+    code: str,
+    name: str,
+    first: str,
+    *,
+    why: str,
+    example: str,
+    instead: str,
+    fix: str,
+    source: str,
+    versions: str = "all.",
+    severity: Severity = Severity.ERROR,
+) -> Fault:
+    """A kind of fault whose page has the parts that every page has."""
+    page = (
+        f"{first}\n\n{fill(f'Why: {why}', 120)}\n\nExample:\n{example}\nInstead:\n{instead}\n"
+        f"{fill(f'Fix: {fix}', 120)}\n\nSource: {source}\n\nVersions: {versions}\n"
+    )
+    return Fault(code, name, severity, page)
+
+
+_SCRIPT = 'launch { script = "train.py" }'
+
+MISSING_SCRIPT = fault(
+    "PLN901",
+    "missing-launch-script",
+    "A launcher is emitted, and nothing says what it starts.",
+    why="torchrun, accelerate and Slurm start a program; without `launch.script` there is none.",
+    example=example("emit = [torchrun]"),
+    instead=example(f"emit = [torchrun]  {_SCRIPT}"),
+    fix='write `launch { script = "..." }`; its path is relative to the folder from which the launch script is called.',
+    source="torchrun, accelerate launch: the training script is a required argument.",
+)
+
+UNSETTABLE_VARIABLE = fault(
+    "PLN902",
+    "unsettable-variable",
+    "`launch.env` names a variable that no script can set for the program.",
+    why="a name that is no identifier cannot be exported by a shell; the shell or torchrun sets some names "
+    "itself, so a value from the plan would be dropped without a word.",
+    example=example('emit = [torchrun]  launch { script = "train.py"  env { LOCAL_RANK = "0" } }'),
+    instead=example('emit = [torchrun]  launch { script = "train.py"  env { NCCL_DEBUG = "INFO" } }'),
+    fix="correct the name, or leave the variable to its owner.",
+    source="bash(1), Shell Variables; torch.distributed.run, Environment Variables.",
+)
+
+CONTAINER = fault(
+    "PLN903",
+    "unwritten-container",
+    "`launch.container` is written, and the launch script starts no container.",
+    why="the run would start in whatever environment the node has, not in the image that the plan names.",
+    example=example('emit = [torchrun]  launch { script = "train.py"  container { image = "trainer.sqsh" } }'),
+    instead=example('emit = [torchrun]  launch { script = "train.py"  venv = "/opt/trainer" }'),
+    fix="call the launch script inside the container and remove the section, or use `launch.venv` or `launch.modules`.",
+    source="templates of torchrun, accelerate and slurm.",
+    versions="planc 0.1.",
+)
+
+ELASTIC = fault(
+    "PLN904",
+    "unwritten-elasticity",
+    "`launch.min_nodes` is written, and the launch script starts with all nodes or not at all.",
+    why="with fewer nodes the batch, the shards and the schedule of the emitted files would no longer be "
+    "those of the plan.",
+    example=example(
+        'emit = [torchrun]  launch { script = "train.py"  min_nodes = 1 }', nodes=2, batch="global = 64  micro = 1"
+    ),
+    instead=example(
+        'emit = [torchrun]  launch { script = "train.py"  restarts = 3 }', nodes=2, batch="global = 64  micro = 1"
+    ),
+    fix="remove `min_nodes`; `restarts` restarts the workers after a failure with the nodes that there are.",
+    source="templates of torchrun, accelerate and slurm; torch.distributed.run, Elastic.",
+    versions="planc 0.1.",
+)
+
+TIMEOUT = fault(
+    "PLN905",
+    "uncarried-timeout",
+    "`launch.timeout` is written, and no emitted file carries it.",
+    why="neither torchrun nor accelerate has an option for the timeout of collectives: it is an argument of "
+    "`torch.distributed.init_process_group`, so the run would wait for torch's own ten minutes.",
+    example=example('emit = [torchrun]  launch { script = "train.py"  timeout = 30 min }'),
+    instead=example('emit = [torchrun, deepspeed]  launch { script = "train.py"  timeout = 30 min }'),
+    fix="pass the timeout in the script (accelerate: `InitProcessGroupKwargs`) and remove the field, or emit "
+    "a trainer that takes it: DeepSpeed reads `DEEPSPEED_TIMEOUT`, which the launch scripts export.",
+    source="the parsers of torch.distributed.run and accelerate.commands.launch; torch.distributed.constants.",
+    versions="torch 2.13, accelerate 1.15.",
+    severity=Severity.WARNING,
+)
+
+MODULE_NAME = fault(
+    "PLN906",
+    "unloadable-module",
+    "`launch.modules` names something that `module load` would take for an option.",
+    why="the name is passed to `module load` as it stands; one that begins with `-` changes what the command does.",
+    example=example('emit = [torchrun]  launch { script = "train.py"  modules = ["--force"] }'),
+    instead=example('emit = [torchrun]  launch { script = "train.py"  modules = ["cuda/12.8"] }'),
+    fix="write names of modules only.",
+    source="module(1); Lmod, module load.",
+)
+
+#: What every launch script reports.
+LAUNCH_FAULTS = (MISSING_SCRIPT, UNSETTABLE_VARIABLE, CONTAINER, ELASTIC, TIMEOUT, MODULE_NAME)

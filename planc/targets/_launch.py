@@ -1,0 +1,183 @@
+"""What all launch scripts share: the program, its arguments and environment, and what a script cannot do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.facts.facts import Facts
+from planc.plan.model import Choice, Plan, Record, Unknown
+from planc.plan.schema import TRAINERS
+from planc.source import Span
+from planc.targets._faults import CONTAINER, ELASTIC, MISSING_SCRIPT, MODULE_NAME, TIMEOUT, UNSETTABLE_VARIABLE
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+#: Set or kept by the shell itself: a value given to them is refused, or gone at once (bash(1), Shell Variables).
+_OF_THE_SHELL = frozenset(
+    [
+        "BASHOPTS",
+        "BASHPID",
+        "BASH_VERSINFO",
+        "DIRSTACK",
+        "EPOCHREALTIME",
+        "EPOCHSECONDS",
+        "EUID",
+        "FUNCNAME",
+        "GROUPS",
+        "HISTCMD",
+        "HOME",
+        "HOSTNAME",
+        "HOSTTYPE",
+        "IFS",
+        "LINENO",
+        "MACHTYPE",
+        "OLDPWD",
+        "OPTERR",
+        "OPTIND",
+        "OSTYPE",
+        "PATH",
+        "PIPESTATUS",
+        "PPID",
+        "PS4",
+        "PWD",
+        "RANDOM",
+        "SECONDS",
+        "SHELL",
+        "SHELLOPTS",
+        "SHLVL",
+        "SRANDOM",
+        "TERM",
+        "UID",
+        "_",
+    ]
+)
+
+#: Set by torchrun for every worker, whatever stood there before (torch.distributed.run, Environment Variables).
+_OF_TORCHRUN = frozenset(
+    [
+        "GROUP_RANK",
+        "GROUP_WORLD_SIZE",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "RANK",
+        "ROLE_NAME",
+        "ROLE_RANK",
+        "ROLE_WORLD_SIZE",
+        "TORCHELASTIC_MAX_RESTARTS",
+        "TORCHELASTIC_RESTART_COUNT",
+        "TORCHELASTIC_RUN_ID",
+        "WORLD_SIZE",
+    ]
+)
+
+#: Trainers whose files or environment carry the timeout of collectives.
+_CARRY_TIMEOUT = tuple(name for name in TRAINERS if name not in ("accelerate", "fsdp2", "transformers", "lightning"))
+
+
+def written(plan: Record, path: str) -> Any:
+    """The value of a field, or None where it is not set or faulty."""
+    located = plan.find(path)
+    value = None if located is None else located.value
+    if isinstance(value, Unknown):
+        return None
+    return value.word if isinstance(value, Record) else value
+
+
+def is_unset(plan: Plan, path: str) -> bool:
+    """Whether nothing is written at a path; a faulty value is not nothing."""
+    value = plan[path].value
+    return value is None or (isinstance(value, Unknown) and value.unset)
+
+
+def choice_of(plan: Plan, name: str) -> Choice | None:
+    """The target of this name among those that the plan emits."""
+    return next((choice for choice in plan.targets if choice.name == name), None)
+
+
+def option(plan: Plan, target: str, name: str) -> Any:
+    """The value of a target's option; None where the plan does not emit the target, or nothing is set."""
+    choice = choice_of(plan, target)
+    return None if choice is None else written(choice.options, name)
+
+
+def key_span(plan: Plan, path: str, key: str) -> Span:
+    """Where a key of a map stands."""
+    span = plan[path].entry
+    match = re.search(rf'(?<![\w-])"?{re.escape(key)}"?\s*=', span.text)
+    if match is None:
+        return span
+    start = span.start + match.start()
+    return Span(span.source, start, start + len(match[0].rstrip("= \t\r\n")))
+
+
+def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
+    """What is wrong with `launch` for a script of any launcher."""
+    choice = choice_of(plan, target)
+    if choice is not None and is_unset(plan, "launch.script"):
+        yield MISSING_SCRIPT.at(choice.span, f"`{target}` is emitted without `launch.script`", "starts nothing")
+    for name in written(plan, "launch.env") or {}:
+        reason = _why_unsettable(name)
+        if reason:
+            yield UNSETTABLE_VARIABLE.at(
+                key_span(plan, "launch.env", name), f"the variable `{name}` cannot be set", reason
+            )
+    if plan.is_written("launch.container") and plan["launch.container"].value is not None:
+        yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
+    if written(plan, "launch.min_nodes") is not None and plan.is_written("launch.min_nodes"):
+        yield ELASTIC.at(plan["launch.min_nodes"].span, "the launch scripts are not elastic", "would be left out")
+    if plan.is_written("launch.timeout") and not plan.emits(*_CARRY_TIMEOUT):
+        yield TIMEOUT.at(plan["launch.timeout"].span, "no emitted file carries the timeout", "left to the script")
+    for module in written(plan, "launch.modules") or ():
+        if module.startswith("-"):
+            yield MODULE_NAME.at(plan["launch.modules"].span, f"`{module}` is no name of a module")
+
+
+def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
+    """What the templates of all launch scripts are filled with."""
+    gpus = facts["cluster.gpus_per_node"]
+    cores = written(plan, "cluster.cpu_cores")
+    venv = written(plan, "launch.venv")
+    return {
+        "num_nodes": facts["cluster.nodes"],
+        "gpus_per_node": gpus,
+        "threads": None if cores is None else max(1, cores // gpus),
+        "script": _as_file(plan.value("launch.script")),
+        "args": written(plan, "launch.args") or (),
+        "env": _environment(plan),
+        "activate": None if venv is None else f"{venv}/bin/activate",
+        "modules": written(plan, "launch.modules") or (),
+        "restarts": plan.value("launch.restarts"),
+        "log_directory": written(plan, "log.directory"),
+    }
+
+
+def deepspeed_flags(plan: Plan) -> tuple[str, ...]:
+    """The words that stand before the path of ds_config.json among the script's arguments; none: it is not passed."""
+    flags = option(plan, "deepspeed", "config_flag")
+    if flags is None and option(plan, "deepspeed", "trainer") == "hf":
+        return ("--deepspeed",)
+    return tuple(flags or ())
+
+
+def _environment(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The variables that a script exports unless the caller has set them, in the order in which they are written."""
+    variables: dict[str, str] = dict(written(plan, "launch.env") or {})
+    if plan.emits("deepspeed"):
+        variables.setdefault("DEEPSPEED_TIMEOUT", str(plan.value("launch.timeout") // 60))
+    return tuple(variables.items())
+
+
+def _as_file(path: str) -> str:
+    """The path, spelled so that neither a launcher nor python takes it for an option."""
+    return f"./{path}" if path.startswith("-") else path
+
+
+def _why_unsettable(name: str) -> str:
+    if not _IDENTIFIER.fullmatch(name):
+        return "no name of a variable: letters, digits and `_`, no digit first"
+    if name in _OF_THE_SHELL:
+        return "the shell sets it itself"
+    return "torchrun sets it for every rank" if name in _OF_TORCHRUN else ""

@@ -1,0 +1,174 @@
+"""accelerate: a YAML file for FSDP2, one for DeepSpeed, and the script that starts the run with one of them.
+
+A file is written where it can say the plan, and not at all where it would say something else: FSDP2 has no stage 0 or
+1, so there only `accelerate_deepspeed.yaml` is written; the DeepSpeed file has no tensor ranks and shares over all
+replicas. `accelerate.sh` uses FSDP2 where that file is there, unless the option `backend` or, at the time of the run,
+the variable `PLANC_BACKEND` says otherwise. torchrun does not read these files: accelerate hands them on through the
+environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.plan.schema import Field, Type
+from planc.targets._accelerate_config import DEEPSPEED, FSDP2, config, layer_class, obstacles
+from planc.targets._accelerate_launch import accelerate_values, chosen_backend
+from planc.targets._data import yaml_text
+from planc.targets._faults import LAUNCH_FAULTS, example, fault
+from planc.targets._launch import check_launch, choice_of, is_unset, launch_values, written
+from planc.targets._left import check_left
+from planc.targets._shell import render
+from planc.targets.target import EmittedFile, Target
+
+_EMIT = 'emit = [accelerate]  launch { script = "train.py" }'
+_VERSIONS = "accelerate 1.15.0."
+_SOURCE = "accelerate/commands/launch.py, utils/launch.py and parallelism_config.py."
+
+LAYOUT = fault(
+    "PLN941",
+    "layout-without-accelerate",
+    "The plan lays out its ranks in a way that no accelerate file can say.",
+    why="accelerate splits the world into replicas, shards, tensor ranks and context ranks. It ignores keys "
+    "that it does not know inside a section, so an axis that it lacks would simply not be there.",
+    example=example(f"parallel {{ pipeline = 2 }}  shard {{ stage = 1 }}  {_EMIT}"),
+    instead=example(f"shard {{ stage = 1 }}  {_EMIT}"),
+    fix="use what the help names, or emit another trainer.",
+    source=_SOURCE,
+    versions=_VERSIONS,
+)
+
+SHARDING = fault(
+    "PLN942",
+    "sharding-without-accelerate",
+    "The plan shares, offloads or recomputes in a way that the accelerate file cannot say.",
+    why="the file would be accepted and the run would do something else: FSDP2 shares gradients with the "
+    "optimizer states and offloads both or neither, and accelerate passes on neither buckets nor "
+    "secondary shards nor an NVMe folder.",
+    example=example('shard { stage = 1 }  emit = [accelerate { backend = fsdp2 }]  launch { script = "train.py" }'),
+    instead=example('shard { stage = 2 }  emit = [accelerate { backend = fsdp2 }]  launch { script = "train.py" }'),
+    fix="use what the help names, leave the backend to planc, or emit `deepspeed`.",
+    source=_SOURCE,
+    versions=_VERSIONS,
+)
+
+PRECISION = fault(
+    "PLN943",
+    "precision-without-accelerate",
+    "The plan names dtypes that no accelerate file can say.",
+    why="`mixed_precision` is one word: accelerate computes and reduces in it, keeps fp32 masters, and scales "
+    "the loss of fp16 dynamically.",
+    example=example(f"shard {{ stage = 3 }}  {_EMIT}", precision="bf16 { gradients = fp32 }"),
+    instead=example(f"shard {{ stage = 3 }}  {_EMIT}"),
+    fix="use what the help names, or set the policy in the program and leave the field out.",
+    source="accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin.set_mixed_precision.",
+    versions=_VERSIONS,
+)
+
+LAYER_CLASS = fault(
+    "PLN944",
+    "unknown-layer-class",
+    "FSDP2 is not told which class is the model's repeated layer.",
+    why="without it a model that is not from transformers becomes one unit: all its weights are gathered at "
+    "once, and nothing is left to overlap. Models from transformers name the class themselves.",
+    example=example(f"shard {{ stage = 3 }}  {_EMIT}").replace('  family = "llama"', ""),
+    instead=example(f"shard {{ stage = 3 }}  {_EMIT}"),
+    fix='write `family` in the model, or `emit = [accelerate { layer_class = "Block" }]` for a class of your own.',
+    source="accelerate/utils/dataclasses.py, set_auto_wrap_policy.",
+    versions=_VERSIONS,
+    severity=Severity.WARNING,
+)
+
+LEFT = fault(
+    "PLN945",
+    "left-to-accelerate-program",
+    "Some written fields have no place in accelerate's files; the program has to follow them.",
+    why="with accelerate the program makes the optimizer, the schedule and the data loader. The plan still "
+    "checks and counts with these fields; nothing makes the program obey them.",
+    example=example(f"shard {{ stage = 3 }}  optimizer {{ learning_rate = 1e-4 }}  {_EMIT}"),
+    instead=example(f"shard {{ stage = 3 }}  {_EMIT}"),
+    fix="nothing, if the program does as the plan says; the note lists the fields.",
+    source=_SOURCE,
+    versions=_VERSIONS,
+    severity=Severity.INFO,
+)
+
+_KINDS = {"layout": LAYOUT, "sharding": SHARDING, "precision": PRECISION}
+
+
+def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """What accelerate cannot do for the plan: what keeps the file that the script would use from being written."""
+    backend = chosen_backend(plan)
+    found = obstacles(plan, backend)
+    for obstacle in found:
+        yield _KINDS[obstacle.kind].at(plan[obstacle.path].span, obstacle.message, help=(obstacle.help,))
+    choice = choice_of(plan, "accelerate")
+    if (
+        choice is not None
+        and not found
+        and backend == FSDP2
+        and layer_class(plan) is None
+        and is_unset(plan, "model.family")
+    ):
+        yield LAYER_CLASS.at(
+            plan["model"].span, "the class of the repeated layer is not known", "no `family`",
+            help=('write `family = "llama"` or the like in the model',),
+        )  # fmt: skip
+    yield from check_launch(plan, "accelerate")
+    yield from check_left(plan, "accelerate", LEFT, _said(plan, backend))
+
+
+def _said(plan: Plan, backend: str) -> set[str]:
+    """Paths of the fields that the files and the script say, or that have a fault of their own where they cannot."""
+    said = {
+        "parallel.tensor", "parallel.sequence", "parallel.pipeline", "parallel.context", "parallel.data",
+        "parallel.expert", "context", "shard.stage", "shard.size", "shard.secondary_size", "shard.bucket",
+        "batch.global", "batch.accumulation", "precision", "precision.gradients", "precision.master",
+        "precision.loss_scale", "offload.optimizer", "offload.weights", "offload.activations", "offload.path",
+    }  # fmt: skip
+    if backend == FSDP2:
+        said.update(("recompute", "recompute.layers", "train.compile"))
+    else:
+        said.add("optimizer.clip")
+    if written(plan, "checkpoint.format") in ("sharded", "full"):
+        said.add("checkpoint.format")
+    return said
+
+
+def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
+    """`accelerate_fsdp2.yaml` and `accelerate_deepspeed.yaml`, each where it can say the plan, and `accelerate.sh`."""
+    files = [
+        EmittedFile(f"accelerate_{backend}.yaml", yaml_text(config(plan, facts, backend)))
+        for backend in (FSDP2, DEEPSPEED)
+        if not obstacles(plan, backend)
+    ]
+    values = launch_values(plan, facts)
+    values.update(accelerate_values(plan, values["env"]), job_name=plan.name, flags=())
+    return (*files, EmittedFile("accelerate.sh", render("accelerate/accelerate.sh.j2", values), executable=True))
+
+
+TARGET = Target(
+    summary="accelerate_fsdp2.yaml, accelerate_deepspeed.yaml and accelerate.sh, which calls `accelerate launch`",
+    proved="accelerate 1.15.0: launch validation, the plugin objects, and a run on gloo",
+    check=check,
+    emit=emit,
+    engines=("fsdp2", "deepspeed"),
+    options=(
+        Field(
+            "backend",
+            Type("word", words=(FSDP2, DEEPSPEED)),
+            None,
+            "which of the two files accelerate.sh uses; by default FSDP2 where it can say the plan",
+        ),
+        Field(
+            "layer_class",
+            Type("text"),
+            None,
+            "class of the model's repeated layer, for FSDP2; by default known from the model's `family`",
+        ),
+    ),
+    faults=(LAYOUT, SHARDING, PRECISION, LAYER_CLASS, LEFT, *LAUNCH_FAULTS),
+)
