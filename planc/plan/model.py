@@ -26,11 +26,15 @@ class Origin(Enum):
 
 
 class Unknown(NamedTuple):
-    """A value that is not to be had: why, and which fields would supply it; `unset` if it is merely not written."""
+    """A value that is not to be had: why, and which fields would supply it.
+
+    unset: it is merely not written. undetermined: it was left to be worked out, and several values would do.
+    """
 
     reason: str
     missing: tuple[str, ...] = ()
     unset: bool = False
+    undetermined: bool = False
 
 
 class Located(NamedTuple):

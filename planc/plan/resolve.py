@@ -269,7 +269,7 @@ class _Instance:
             self.report(faults.MISPLACED.at(made.span, f"`{dotted}` does not follow from other fields", "`auto` needs an equation", help=("write the value",)))
             return made._replace(value=FAULTY)
         value = solve(dotted, self._is_auto, lambda other: self.located(tuple(other.split("."))).value)
-        if isinstance(value, Unknown) and "does not follow" in value.reason and made.origin is not Origin.DEFAULTED and not dotted.startswith("batch."):
+        if isinstance(value, Unknown) and value.undetermined and made.origin is not Origin.DEFAULTED and not dotted.startswith("batch."):
             self.report(faults.UNSOLVABLE.at(made.span, f"`{dotted}` does not follow from the other fields", "several values would do", help=("write the value, or the others of its equation",)))
         return made._replace(value=value, origin=Origin.SOLVED)
 

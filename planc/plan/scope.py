@@ -43,8 +43,9 @@ class Scope:
         return own + [name for _, scope in self.used for block_kind, name in scope.blocks if block_kind == kind]
 
     def is_open(self) -> bool:
-        """Whether a used file could not be had or read whole, so that a missing name may be in it."""
-        return len(self.used) < len(self.file.uses)
+        """Whether this file or a used one could not be read whole, so that a missing name may be in it."""
+        read_whole = self.file.complete and all(scope.file.complete for _, scope in self.used)
+        return not read_whole or len(self.used) < len(self.file.uses)
 
 
 def scopes(sources: tuple[Source, ...], load: Load, report: Report) -> list[Scope]:

@@ -216,7 +216,9 @@ class Merger:
         else:
             word = field.default if form == "variant" else None
             block_home = (*shape.home, field.name) if form == "reference" else shape.home
-            base = Shape(of, word, entry.name.span, fields_of(of), {}, block_home, False)
+            # Where an inherited entry could not be read, it may have been this reference.
+            faulty = form == "reference" and shape.poisoned
+            base = Shape(of, word, entry.name.span, fields_of(of), {}, block_home, faulty)
         return made._replace(value=self.apply(base, entry.body, home, scope, field.name), span=entry.name.span)
 
     def _set(self, shape: Shape, field: Field, value: Any, home: tuple[str, ...], scope: Scope, made: Slot) -> Slot:
@@ -237,14 +239,14 @@ class Merger:
         if head is None or field.type.form in ("record", "map"):
             self.report(_no_section(field, value))
             return made._replace(value=BROKEN)
-        base = self._referred(field, head, scope) if field.type.form == "reference" else self._variant(field, head, shape.home)
+        base = self._referred(field, head, shape.home, scope) if field.type.form == "reference" else self._variant(field, head, shape.home)
         if base is None:
             return made._replace(value=BROKEN)
         if isinstance(value, nodes.Narrowed):
             base = self.apply(base, value.body, home, scope, field.name)
         return made._replace(value=base)
 
-    def _referred(self, field: Field, head: nodes.Name, scope: Scope) -> Shape | None:
+    def _referred(self, field: Field, head: nodes.Name, home: tuple[str, ...], scope: Scope) -> Shape | None:
         kind = field.type.of
         kinds = ("plan", "template") if kind == "plan" else (kind,)
         found = lookup(scope, kinds, head, self.report)
@@ -253,7 +255,7 @@ class Merger:
         if kind == "plan":  # known by name: which plan saved a checkpoint, not what that plan resolves to
             return Shape("plan", head.text, head.span, fields_of("plan"), {}, (field.name,), False)
         shape = self.block(*found)
-        return None if shape is None else _inherited(shape).moved((field.name,))._replace(word=head.text, span=head.span)
+        return None if shape is None else _inherited(shape).moved((*home, field.name))._replace(word=head.text, span=head.span)
 
     def _variant(self, field: Field, head: nodes.Name, home: tuple[str, ...]) -> Shape | None:
         words = field.type.words

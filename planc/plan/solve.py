@@ -42,12 +42,11 @@ def _solve(path: str, is_auto: Callable[[str], bool], value: Callable[[str], Any
         product = _product(factors[: len(without)])
         divisor = _product(factors[len(without) :])
         if divisor == 0 or product % divisor != 0 or product < divisor:
-            return Unknown(f"{product} is not a multiple of {divisor}", (path,))
+            return Unknown(f"{product} is no multiple of {divisor}", (path,))
         return product // divisor
-    undetermined = [reason for reason in reasons if reason.missing == (path,) or "does not follow" in reason.reason]
-    if undetermined or not reasons:
-        return Unknown(f"`{path}` does not follow from the other fields", (path,))
-    return reasons[0]
+    # A field that is faulty or missing has been reported; only where all are there, the equations do not settle it.
+    faulty = next((reason for reason in reasons if not reason.undetermined), None)
+    return faulty or Unknown(f"`{path}` does not follow from the other fields", (path,), undetermined=True)
 
 
 def _value(path: str, is_auto: Callable[[str], bool], value: Callable[[str], Any], used: frozenset[int]) -> Any:

@@ -70,25 +70,28 @@ def _is_first_on_line(source: Source, token: Token) -> bool:
 def next_entry(tokens: list[Token], at: int) -> int:
     """Index of the first token, from `at` on, at which reading may go on: an entry, a closing bracket or the end.
 
-    Whole `{ }` groups on the way are passed over, so that their entries are not taken for those of the outer body.
+    Whole groups in brackets on the way are passed over, so that their entries are not taken for those of the outer body.
     """
     while tokens[at].type != END:
         kind = tokens[at].type
         following = tokens[at + 1].type
         before = tokens[at - 1].type if at else ""
-        if kind in CLOSING or kind in ("VERB", "COMMA") or (kind == "KEY" and following == "EQUAL"):
+        torn = before == ERROR and tokens[at - 1].end == tokens[at].start  # the rest of a word that could not be read
+        if kind in CLOSING or kind in ("VERB", "COMMA") or (kind == "KEY" and following == "EQUAL" and not torn):
             return at
         if kind == "NAME" and following in ("LBRACE", "IN") and before not in ("EQUAL", "COMMA", "LSQB", "DOT", ERROR):
             return at
-        at = _closing(tokens, at) + 1 if kind == "LBRACE" else at + 1
+        at = _closing(tokens, at) + 1 if kind in OPENING else at + 1
     return at
 
 
 def _closing(tokens: list[Token], at: int) -> int:
-    """Index of the brace that closes the one at `at`; the last token before the end if none does."""
-    depth = 0
+    """Index of the bracket that closes the one at `at`; that of the bracket itself, or the end, if none does."""
+    opening, closing, depth = tokens[at].type, OPENING[tokens[at].type], 0
     for index in range(at, len(tokens)):
-        depth += (tokens[index].type == "LBRACE") - (tokens[index].type == "RBRACE")
+        depth += (tokens[index].type == opening) - (tokens[index].type == closing)
+        if opening != "LBRACE" and tokens[index].type == "RBRACE":
+            return at  # a list ends with the body that it stands in
         if depth == 0:
             return index
     return len(tokens) - 2

@@ -174,12 +174,16 @@ class Block(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file: its `use` lines and blocks in the order in which they stand."""
+    """A file: its `use` lines and blocks in the order in which they stand.
+
+    complete: every line at top level could be read; else a name that is not found may be in what was not.
+    """
 
     span: Span
     settings: tuple[Setting, ...]
     uses: tuple[Use, ...]
     blocks: tuple[Block, ...]
+    complete: bool
 
 
 Expr = Union[Number, String, Literal, Path, List, Call, Binary, Unary, Member, Bad]

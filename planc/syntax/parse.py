@@ -25,6 +25,9 @@ MAX_BYTES = 1 << 20
 #: Faults reported in one file; reading stops there, as what follows says nothing new.
 MAX_FAULTS = 100
 
+#: Tokens after skipped text in which a further error is not reported.
+_QUIET = 3
+
 _OPENS_SEGMENT = ("KIND", "USE", "LANGUAGE")
 
 
@@ -38,7 +41,7 @@ class Parsed(NamedTuple):
 def parse(source: Source) -> Parsed:
     """The syntax tree of a text, as far as it can be read, and a diagnostic for each fault."""
     whole = Span(source, 0, len(source.text))
-    empty = nodes.File(whole, (), (), ())
+    empty = nodes.File(whole, (), (), (), complete=False)
     if MAX_BYTES < len(source.text):
         limit = f"{len(source.text):,} characters; the limit is {MAX_BYTES:,}"
         return Parsed(empty, (FILE_TOO_LARGE.at(Span(source, 0, 0), "the file is larger than 1 MiB", limit),))
@@ -53,10 +56,11 @@ def parse(source: Source) -> Parsed:
         if MAX_FAULTS <= len(diagnostics):
             break
         found.extend(_read_segment(source, tables, segment, diagnostics))
+    complete = not any(isinstance(node, nodes.Bad) for node in found)
     settings = tuple(node for node in found if isinstance(node, nodes.Setting))
     uses = tuple(node for node in found if isinstance(node, nodes.Use))
     blocks = tuple(node for node in found if isinstance(node, nodes.Block))
-    return Parsed(nodes.File(whole, settings, uses, blocks), tuple(diagnostics))
+    return Parsed(nodes.File(whole, settings, uses, blocks, complete), tuple(diagnostics))
 
 
 class Skipped(NamedTuple):
@@ -125,9 +129,9 @@ def _read_segment(source: Source, tables: _Tables, segment: list[Token], diagnos
             return found
     else:
         diagnostics.append(unmatched)
-    if segment[0].type != "KIND" or len(segment) < 2 or segment[1].type not in ("NAME", "STRING", "KEY"):
-        return []
     span = Span(source, segment[0].start, segment[-1].end)
+    if segment[0].type != "KIND" or len(segment) < 2 or segment[1].type not in ("NAME", "STRING", "KEY"):
+        return [nodes.Bad(span, ())]
     kind = source.text[segment[0].start : segment[0].end]
     return [nodes.Block(span, kind, _name(source, segment[1]), None, None, broken=True)]
 
@@ -194,8 +198,9 @@ def _recover(
     The stack is cut back to a place where a Bad node fits and after which the next entry (or the brace that closes the
     body, or the end) can be read. Returns the index of the token to go on with.
     """
-    expected = _acceptable(tables, states)
-    diagnostics.append(errors.unexpected(source, tokens, at, values, expected))
+    # An error right after the text that was skipped for the last one says nothing new.
+    if not any(isinstance(token, Skipped) for token in tokens[max(0, at - _QUIET) : at]):
+        diagnostics.append(errors.unexpected(source, tokens, at, values, _acceptable(tables, states)))
     # Text that goes on in the same line belongs to the entry before it, which is then broken; on a new line that one stays.
     same_line = 0 < at and "\n" not in source.text[tokens[at - 1].end : tokens[at].start]
     go_on = at
