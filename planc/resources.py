@@ -7,6 +7,8 @@ looked for in that order by plain paths, since `importlib.resources` alone would
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
@@ -35,30 +37,29 @@ def names(relative: str, ending: str) -> tuple[str, ...]:
 
 def parser_tables() -> dict[str, Any]:
     """The parser's tables: those that were built into the package, or new ones if a checkout's grammar was edited."""
-    try:
-        from planc.syntax._tables import TABLES  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        TABLES = None
+    built: dict[str, Any] | None = None
+    with suppress(ImportError):
+        built = import_module("planc.syntax._tables").TABLES
     grammar = os.path.join(_CHECKOUT, "grammar", "plan.lark")
-    if TABLES is not None and not os.path.exists(grammar):
-        return dict(TABLES)
+    if built is not None and not os.path.exists(grammar):
+        return built
+    text = read_text("grammar/plan.lark")
+    if built is not None and built["grammar"] == text:
+        return built
     from planc.syntax import build_tables
 
-    text = read_text("grammar/plan.lark")
-    if TABLES is not None and TABLES["fingerprint"] == build_tables.fingerprint(text):
-        return dict(TABLES)
     tables = build_tables.build(text)
-    _keep(tables)
+    _keep(build_tables.as_module(tables))
     return tables
 
 
-def _keep(tables: dict[str, Any]) -> None:
+def _keep(module: str) -> None:
     """Writes the tables beside the parser for the next start, if the checkout can be written to."""
     target = os.path.join(_PACKAGE, "syntax", "_tables.py")
     temporary = f"{target}.{os.getpid()}"
     try:
         with open(temporary, "w", encoding="utf-8") as file:
-            file.write(f'"""Parser tables of grammar/plan.lark. Not edited by hand."""\n\nTABLES = {tables!r}\n')
+            file.write(module)
         os.replace(temporary, target)
     except OSError:
         return

@@ -7,16 +7,14 @@ than all the rest of `planc lint`, and its own cache is a pickle in a shared tem
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
-from pprint import pformat
 from typing import Any
 
 
 def build(grammar: str) -> dict[str, Any]:
     """The tables of a grammar.
 
-    fingerprint: SHA-256 of the grammar's text, by which a checkout notices that the grammar was edited.
+    grammar: its text, by which a checkout notices that it was edited.
     pattern: one regular expression with a named group for each terminal.
     keywords: words that would be a NAME -> their terminal.
     ignored: terminals that only separate.
@@ -29,20 +27,20 @@ def build(grammar: str) -> dict[str, Any]:
 
     parser = Lark(grammar, parser="lalr", lexer="basic")
     table = parser.parser.parser._parse_table  # type: ignore[union-attr]
-    numbers = {state: number for number, state in enumerate(table.states)}
+    numbers = _numbered(table)
     rules = {rule: number for number, rule in enumerate(parser.rules)}
     actions = tuple(
         {
             symbol: numbers[target] if action is Shift else ~rules[target]
             for symbol, (action, target) in sorted(table.states[state].items())
         }
-        for state in table.states
+        for state in numbers
     )
     terminals = parser.parser.lexer.terminals  # type: ignore[union-attr]
     keywords = {term.pattern.value: term.name for term in terminals if term.pattern.type == "str" and term.pattern.value.isalpha()}
     pattern = "|".join(f"(?P<{term.name}>{term.pattern.to_regexp()})" for term in terminals if term.name not in keywords.values())
     return {
-        "fingerprint": fingerprint(grammar),
+        "grammar": grammar,
         "pattern": pattern,
         "keywords": keywords,
         "ignored": tuple(sorted(parser.ignore_tokens)),
@@ -62,13 +60,20 @@ def build(grammar: str) -> dict[str, Any]:
     }
 
 
-def fingerprint(grammar: str) -> str:
-    """SHA-256 of a grammar's text, with line ends as on Unix."""
-    return hashlib.sha256(grammar.replace("\r\n", "\n").encode()).hexdigest()
+def _numbered(table: Any) -> dict[Any, int]:
+    """lark's states, numbered in the order in which they are met from the start; lark's own order changes from run to run."""
+    order = [table.start_states["start"]]
+    for state in order:
+        for _, (_, target) in sorted(table.states[state].items()):
+            if target in table.states and target not in order:
+                order.append(target)
+    return {state: number for number, state in enumerate(order)}
 
 
 def as_module(tables: dict[str, Any]) -> str:
     """The tables as the text of a Python module."""
+    from pprint import pformat
+
     body = pformat(tables, width=118, sort_dicts=False)
     return f'"""Parser tables, written by build_tables.py from grammar/plan.lark. Not edited by hand."""\n\nTABLES = {body}\n'
 
