@@ -44,7 +44,7 @@ def main(runs: int) -> None:
         (folder / "small.plan").write_bytes(_EXAMPLE.read_bytes())
         (folder / "small.yaml").write_text(_YAML)
         (folder / "schema.json").write_text(_SCHEMA)
-        commands = {
+        commands: dict[str, list[str | Path]] = {
             "planc lint": [binaries / "planc", "lint", "small.plan"],
             "python -c pass": [binaries / "python", "-c", "pass"],
             "yamllint": [binaries / "yamllint", "small.yaml"],

@@ -99,6 +99,8 @@ def value_text(path: str, value: Any, unit: str = "") -> str:
         return f"[{', '.join(value_text(path, item, unit) for item in value)}]"
     if unit or path in FACTS:
         return _in_unit(value, unit or FACTS[path].unit)
+    if path == _STEP:
+        return _in_unit(value, "s")
     field = field_of(path)
     dimensions = field.type.dimensions if field is not None else ()
     for dimension, unit in ((BYTES, "bytes"), (BANDWIDTH, "bytes/s"), (TIME, "s"), (RATE, "FLOP/s")):
@@ -106,7 +108,7 @@ def value_text(path: str, value: Any, unit: str = "") -> str:
             return _in_unit(value, unit)
     if field is not None and field.type.form == "share":
         return amounts.percent_text(value)
-    return amounts.count_text(value)
+    return _count(value)
 
 
 def field_of(path: str) -> Field | None:
@@ -191,8 +193,8 @@ def _fields(plan: Plan, facts: Facts) -> list[tuple[Input, Located]]:
     found = []
     for path in paths:
         located = None if path in FACTS or path.startswith("engine.") else plan.find(path)
-        if located is not None and not isinstance(located.value, Unknown):
-            value = facts[path]
+        value = facts[path] if located is not None else None
+        if located is not None and not isinstance(value, Unknown):
             found.append((Input(path, plain(value), value_text(path, value)), located))
     return found
 
@@ -210,5 +212,11 @@ def _in_unit(value: Any, unit: str) -> str:
     if unit == "share":
         return amounts.percent_text(value)
     if unit in ("count", "word"):
-        return amounts.count_text(value)
-    return f"{amounts.count_text(value)} {unit.removesuffix('s') if value == 1 else unit}"
+        return _count(value)
+    return f"{_count(value)} {unit.removesuffix('s') if value == 1 else unit}"
+
+
+def _count(value: Any) -> str:
+    """A count as the language writes it, in groups of three digits if it is long."""
+    text = amounts.count_text(value)
+    return f"{value:_}" if text.isdigit() and 5 < len(text) else text

@@ -44,7 +44,7 @@ def parser_tables() -> dict[str, Any]:
     if built is not None and not os.path.exists(grammar):
         return built
     text = read_text("grammar/plan.lark")
-    if built is not None and built["grammar"] == text:
+    if built is not None and built.get("grammar") == text:
         return built
     from planc.syntax import build_tables
 

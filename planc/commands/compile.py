@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from planc import manifest
 from planc.commands import output, writing
 from planc.commands.files import Files, reason_of
-from planc.commands.lint import as_text, is_error, read_all
-from planc.commands.output import CannotWork
+from planc.commands.output import CannotWork, as_text, is_error
+from planc.commands.reading import read_one
 from planc.compiler import analyse, emit
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
 from planc.plan.faults import UNWRITTEN_TARGET
@@ -24,12 +24,8 @@ from planc.version import VERSION
 def run(arguments: list[str]) -> int:
     """Exit status: 0 if the files are written, 1 if the file has errors, 2 if they cannot be written."""
     options = _options(arguments)
-    if os.path.isdir(options.file):
-        raise CannotWork(f"{output.quoted(options.file)} is a folder; name the plan file")
     files = Files()
-    read = read_all(files, (options.file,))
-    for name, reason in read.unread:
-        raise CannotWork(f"cannot read {output.quoted(name)}: {reason}")
+    read = read_one(files, options.file)
     analysis = analyse(read.sources, files.load)
     diagnostics = (*read.diagnostics, *analysis.diagnostics)
     if not any(map(is_error, diagnostics)):
@@ -122,9 +118,8 @@ def _with_unwritten(
 
 def _emitted(plan: Plan, targets: Sequence[str]) -> tuple[EmittedFile, ...]:
     """The files of a plan, each path once; targets that share a file emit the same text."""
-    names = [choice.name for choice in plan.targets if not targets or choice.name in targets]
     files: dict[str, EmittedFile] = {}
-    for file in emit(plan, names):
+    for file in emit(plan, lambda choice: not targets or choice.name in targets):
         if files.setdefault(file.path, file) != file:
             raise CannotWork(f"two targets of plan {output.quoted(plan.name)} write `{file.path}`")
     return tuple(files.values())

@@ -8,8 +8,8 @@ from typing import Any
 
 from planc.commands import output
 from planc.commands.files import Files
-from planc.commands.lint import as_text, is_error, read_all
-from planc.commands.output import CannotWork
+from planc.commands.output import CannotWork, as_text, is_error, without_advice
+from planc.commands.reading import read_one
 from planc.compiler import analyse
 from planc.diagnostics.diagnostic import Diagnostic, in_order
 from planc.diagnostics.text import visible
@@ -31,12 +31,10 @@ def run(arguments: list[str]) -> int:
     options = _options(arguments)
     step_seconds = None if options.step_time is None else _seconds(options.step_time)
     files = Files()
-    read = read_all(files, (options.file,))
-    for name, reason in read.unread:
-        raise CannotWork(f"cannot read {output.quoted(name)}: {reason}")
+    read = read_one(files, options.file)
     analysis = analyse(read.sources, files.load)
     diagnostics = in_order((*read.diagnostics, *analysis.diagnostics))
-    output.complain(as_text(diagnostics, output.in_color(options.color, sys.stderr)))
+    output.complain(as_text(without_advice(diagnostics), output.in_color(options.color, sys.stderr)))
     explanations = [explain(plan, step_seconds) for plan in _chosen(analysis.plans, options.plan)]
     if options.output_format == "json":
         import json
@@ -82,27 +80,36 @@ def _as_text(found: Explanation) -> str:
     width = max((len(field.path) + len(field.text) for field, _ in found.fields), default=0) + 3
     lines.extend(f"  {f'{field.path} = {visible(field.text)}':<{width}}  {_origin(at)}" for field, at in found.fields)
     lines.extend(("", "derived numbers"))
-    for number in found.numbers:
-        lines.extend(_number_lines(number))
+    for path in dict.fromkeys(number.path for number in found.numbers):
+        lines.extend(_number_lines([number for number in found.numbers if number.path == path]))
     lines.extend(("", f"note: {MEMORY_NOTE}"))
     return "\n".join(lines) + "\n"
 
 
-def _number_lines(number: Number) -> list[str]:
-    engines = f" [{', '.join(number.engines)}]" if number.engines else ""
-    if isinstance(number.value, Unknown):
-        needs = f" (needs {', '.join(f'`{path}`' for path in number.missing)})" if number.missing else ""
-        head = f"unknown: {visible(number.text)}{needs}"
-    else:
-        head = f"= {visible(number.text)}"
-    lines = [f"  {number.path}{engines} {head}", f"      {number.meaning}", f"      formula: {number.formula}"]
-    if number.inputs:
-        given = ", ".join(f"{given.path} = {visible(given.text)}" for given in number.inputs)
-        lines.append(f"      inputs:  {given}")
-    lines.append(f"      source:  {number.source}")
-    if number.assumes:
-        lines.append(f"      assumes: {number.assumes}")
+def _number_lines(numbers: list[Number]) -> list[str]:
+    """The lines of one derived number, which several engines may give different values."""
+    first = numbers[0]
+    values = ", ".join(_value(number) + _of_engines(number) for number in numbers)
+    lines = [f"  {first.path} = {values}", f"      {first.meaning}", f"      formula: {first.formula}"]
+    for number in numbers:
+        inputs = ", ".join(f"{given.path} = {visible(given.text)}" for given in number.inputs)
+        if inputs:
+            lines.append(f"      {f'inputs{_of_engines(number)}:':<8} {inputs}")
+    lines.append(f"      source:  {first.source}")
+    if first.assumes:
+        lines.append(f"      assumes: {first.assumes}")
     return lines
+
+
+def _value(number: Number) -> str:
+    if not isinstance(number.value, Unknown):
+        return visible(number.text)
+    needs = f"; it needs {', '.join(f'`{path}`' for path in number.missing)}" if number.missing else ""
+    return f"unknown: {visible(number.text)}{needs}"
+
+
+def _of_engines(number: Number) -> str:
+    return f" [{', '.join(number.engines)}]" if number.engines else ""
 
 
 def _origin(located: Located) -> str:

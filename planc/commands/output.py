@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
-from planc.diagnostics.text import visible
+from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.diagnostics.text import render, visible
 
 
 class CannotWork(Exception):
@@ -58,6 +59,21 @@ def in_color(choice: str, stream: TextIO | None) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def as_text(diagnostics: Iterable[Diagnostic], color: bool) -> str:
+    """The diagnostics as text, with a blank line between two."""
+    return "\n".join(render(diagnostic, color) for diagnostic in diagnostics)
+
+
+def is_error(diagnostic: Diagnostic) -> bool:
+    """Whether a diagnostic makes `lint` fail and keeps `compile` from writing."""
+    return diagnostic.severity is Severity.ERROR
+
+
+def without_advice(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The errors and warnings among the diagnostics; advice is shown to those who ask for it."""
+    return tuple(diagnostic for diagnostic in diagnostics if diagnostic.severity is not Severity.INFO)
 
 
 def quoted(text: str) -> str:

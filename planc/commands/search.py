@@ -38,7 +38,7 @@ def _walk(folder: str, unread: list[tuple[str, str]]) -> set[str]:
             if entry.is_dir(follow_symlinks=False):
                 if not entry.name.startswith("."):
                     folders.append(entry.path)
-            elif entry.name.endswith(ENDING) and entry.is_file():
+            elif entry.name.endswith(ENDING) and os.path.isfile(entry.path):
                 found.add(entry.path)
     return found
 

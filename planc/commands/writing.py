@@ -3,8 +3,8 @@
 Everything that can fail for want of room or rights is done first, in a folder beside the final one whose name starts
 with a dot. A new folder is then renamed into place, which is one step. In a folder that is there already, and may hold
 logs and other files of the user's, each file is replaced by one rename, so that a running job never misses one; if a
-step fails, those before it are undone. Meanwhile the manifest lists the old and the new hash of each file, so that a run
-that was killed half-way does not make the next one take planc's own files for edited ones.
+step fails, those before it are undone. Meanwhile the manifest lists the old and the new hash of each file, so that a
+run that was killed half-way does not make the next one take planc's own files for edited ones.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def changes(folder: str, files: Iterable[EmittedFile], force: bool) -> Changes:
     """What writing these files into a folder comes to; with `force` nothing is a conflict but a folder in the way."""
     files = tuple(sorted(files, key=lambda file: file.path))
     known = manifest.read(_text(os.path.join(folder, manifest.NAME)) or "").hashes
-    written, unchanged, removed, kept, conflicts = [], [], [], [], []
-    old_hashes = {}
+    written: list[EmittedFile] = []
+    unchanged, removed, kept, conflicts = [], [], [], []
+    old_hashes: dict[str, tuple[str, ...]] = {}
     for file in files:
         path = os.path.join(folder, file.path)
         present = _hash(path)
