@@ -39,6 +39,23 @@ def number_text(value: Any) -> str:
     return f"{mantissa}e{exponent}" if exponent else mantissa
 
 
+def quotient_text(dividend: int, divisor: int) -> str:
+    """dividend / divisor with two decimals, so that a rest shows however large the number: `2047.5`, `5.33`, `8`."""
+    hundredths = (200 * dividend + divisor) // (2 * divisor)
+    if _PLAIN_DIGITS <= hundredths:
+        return number_text(dividend // divisor)
+    text = f"{hundredths // 100}.{hundredths % 100:02d}".rstrip("0").rstrip(".")
+    return text if "." in text or dividend % divisor == 0 else f"about {text}"
+
+
+def parameters_text(count: Any) -> str:
+    """A number of parameters as people say it: `6.74B`, `125M`."""
+    for factor, suffix in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
+        if factor <= count:
+            return f"{quotient_text(int(count), factor)}{suffix}"
+    return count_text(int(count))
+
+
 def size_text(num_bytes: Any, binary: bool = False) -> str:
     """Bytes in the largest unit that leaves at least 1: `112 GB`, or `79.11 GiB` counted in powers of 1024."""
     return _scaled(num_bytes, _BINARY if binary else _DECIMAL, "bytes")

@@ -62,7 +62,8 @@ class Facts:
 
     def _derive(self, fact: Fact) -> Any:
         values: list[Any] = []
-        reason, missing = "", []
+        reason = ""
+        missing: list[str] = []
         for path in fact.inputs:
             value = self._optional(path[:-1]) if path.endswith("?") else self[path]
             if isinstance(value, Unknown):

@@ -1,4 +1,4 @@
-"""The rules: one file each, found by file name. The folder is listed, never walked by `pkgutil`, which costs 7 ms more."""
+"""The rules: one file each, found by file name. The folder is listed: walking it with `pkgutil` costs 7 ms more."""
 
 from __future__ import annotations
 

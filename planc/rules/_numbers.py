@@ -1,0 +1,170 @@
+"""Numbers that several rules need: sizes near a given one that fit, and how a plan would write them.
+
+Every search is bounded, so that a plan with absurd numbers is judged as fast as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import lcm
+from typing import Any
+
+from planc.diagnostics.amounts import count_text
+from planc.facts.engine import engines
+from planc.facts.facts import Facts
+from planc.plan.model import Plan, Unknown
+
+_STEPS = 4096  # candidates that a search looks at in either direction
+
+
+def known(value: Any) -> bool:
+    """Whether a value is there at all: neither unknown nor `none`."""
+    return value is not None and not isinstance(value, Unknown)
+
+
+def trained_only_by(plan: Plan, *names: str) -> bool:
+    """Whether every engine that trains the plan is one of these."""
+    return all(engine.name in names for engine in engines(plan))
+
+
+def nearest(size: int, fits: Callable[[int], bool], least: int = 1) -> tuple[int, ...]:
+    """The next smaller and the next larger size that fit, as far as there are any within reach."""
+    below = (number for number in range(size - 1, max(least - 1, size - _STEPS), -1) if fits(number))
+    above = (number for number in range(size + 1, size + _STEPS) if fits(number))
+    return tuple(number for number in (next(below, None), next(above, None)) if number is not None)
+
+
+def multiples(value: int, step: int) -> tuple[int, ...]:
+    """The multiples of a step on either side of a value that is none; none below the step itself."""
+    below = value // step * step
+    return tuple(number for number in (below, below + step) if 0 < number)
+
+
+def options(field: str, sizes: tuple[int, ...]) -> list[str]:
+    """Sizes as a plan writes them: `tensor = 4` and `tensor = 8` in backticks."""
+    return [f"`{field} = {count_text(size)}`" for size in sizes]
+
+
+def tensor_fits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
+    """Whether a tensor size suits the world, the fast domain and the model, as far as they are known."""
+    world, domain = facts["world.size"], facts["cluster.domain"]
+    others = _product(facts["parallel.pipeline"], facts["parallel.context"])
+    heads, kv_heads, ffn = facts["model.heads"], facts["model.kv_heads"], facts["model.ffn"]
+    latent = plan.value("model.attention") == "mla"
+
+    def fits(size: int) -> bool:
+        return (
+            _divides(size * others, world)
+            and (not known(domain) or (known(world) and world <= domain and size <= world) or _divides(size, domain))
+            and _divides(size, heads)
+            and (latent or _divides(size, kv_heads) or (known(kv_heads) and size % kv_heads == 0))
+            and (not has_dense_layers(facts) or _divides(size, ffn))
+        )
+
+    return fits
+
+
+def pipeline_fits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
+    """Whether a pipeline size suits the world and, unless a split is stated, the layers."""
+    world, layers = facts["world.size"], facts["model.layers"]
+    others = _product(facts["parallel.tensor"], facts["parallel.context"])
+    slots = layers + counted_as_layers(plan) if known(layers) else layers
+
+    def fits(size: int) -> bool:
+        return _divides(size * others, world) and (states_split(plan) or _divides(size * chunks(plan), slots))
+
+    return fits
+
+
+def context_fits(facts: Facts) -> Callable[[int], bool]:
+    """Whether a context size suits the world and the sequence length."""
+    world, length = facts["world.size"], facts["batch.sequence_length"]
+    others = _product(facts["parallel.tensor"], facts["parallel.pipeline"])
+
+    def fits(size: int) -> bool:
+        return _divides(size * others, world) and _divides(sequence_pieces(facts, size), length)
+
+    return fits
+
+
+def sequence_pieces(facts: Facts, context: int) -> int:
+    """Pieces into which the engine cuts a sequence.
+
+    Context ranks of Megatron and PyTorch hold two pieces each, an early and a late one, so that a causal mask loads
+    them alike; with sequence parallelism the tensor ranks cut what a context rank holds. torchtitan wants the product.
+    """
+    tensor: int = (
+        facts["parallel.tensor"] if facts["parallel.sequence"] is True and known(facts["parallel.tensor"]) else 1
+    )
+    paired = 2 * context if 1 < context else context
+    if facts.engine.name == "fsdp2":
+        return paired * tensor
+    return lcm(paired, context * tensor) if facts.engine.name == "megatron" else context * tensor
+
+
+def heads_fit(plan: Plan, facts: Facts) -> bool:
+    """Whether the tensor size suits the attention heads and KV heads, or they are not known."""
+    tensor, heads, kv_heads = facts["parallel.tensor"], facts["model.heads"], facts["model.kv_heads"]
+    if not known(tensor):
+        return True
+    if not _divides(tensor, heads):
+        return False
+    if plan.value("model.attention") == "mla" or not known(kv_heads):
+        return True
+    return bool(kv_heads % tensor == 0 or tensor % kv_heads == 0)
+
+
+def has_dense_layers(facts: Facts) -> bool:
+    """Whether some layer has an MLP that is no expert, so that `model.ffn` is used."""
+    layers, moe_layers = facts["model.layers"], facts["model.moe_layers"]
+    return not (known(layers) and known(moe_layers)) or bool(moe_layers < layers)
+
+
+def chunks(plan: Plan) -> int:
+    """Model chunks per rank: 1 unless the schedule is interleaved."""
+    value = plan.value("pipeline.chunks") if plan.value("pipeline") == "interleaved" else 1
+    return value if isinstance(value, int) else 1
+
+
+def counted_as_layers(plan: Plan) -> int:
+    """Slots of the split that the embedding and the loss take: 0, 1 or 2."""
+    return sum(plan.value(f"pipeline.{end}_as_layer") is True for end in ("embedding", "loss"))
+
+
+def states_split(plan: Plan) -> bool:
+    """Whether the plan says how many layers a stage has."""
+    return any(
+        plan.find(f"pipeline.{name}") is not None and _states(plan.value(f"pipeline.{name}"))
+        for name in ("first_stage_layers", "last_stage_layers", "layers", "layout")
+    )
+
+
+def world_agrees(facts: Facts) -> bool:
+    """Whether the data-parallel size is that of the world, as far as both are known; else the fault lies there."""
+    data, replicas, leftover = facts["parallel.data"], facts["world.replicas"], facts["world.leftover"]
+    return not (known(data) and known(replicas)) or bool(leftover == 0 and data == replicas)
+
+
+def in_the_manner_of(text: str, value: int) -> str:
+    """A count written as the given text writes its own: `16Ki` beside `8Ki`, `4Mi tokens` beside `1Mi tokens`."""
+    unit = " tokens" if "tokens" in text else ""
+    for suffix, factor in (("Mi", 2**20), ("Ki", 2**10), ("M", 10**6), ("k", 10**3)):
+        if suffix in text and value % factor == 0:
+            return f"{count_text(value // factor)}{suffix}{unit}"
+    return f"{count_text(value)}{unit}"
+
+
+def _states(value: Any) -> bool:
+    # A faulty split counts as stated: what it was meant to say cannot be judged.
+    return value is not None and not (isinstance(value, Unknown) and value.unset)
+
+
+def _divides(divisor: int, value: Any) -> bool:
+    return not known(value) or (divisor != 0 and value % divisor == 0)
+
+
+def _product(*sizes: Any) -> int:
+    result = 1
+    for size in sizes:
+        result *= size if known(size) else 1
+    return result

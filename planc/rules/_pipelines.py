@@ -1,0 +1,66 @@
+"""Whether micro batches fill a pipeline, by what each trainer's schedules ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import percent_text, plural
+from planc.facts.arithmetic import divide
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.rules._batch import global_text
+from planc.rules._numbers import chunks, known, nearest, options, pipeline_fits
+
+IDLE_PERCENT = 20  # of a step that stages may stand idle
+
+
+def is_underfilled(plan: Plan, facts: Facts) -> bool:
+    """Whether some group of micro batches is smaller than the pipeline; silent about what is not known.
+
+    PyTorch's interleaved schedule (`fsdp2`) has no such condition.
+    """
+    stages, passes, schedule = facts["parallel.pipeline"], facts["batch.accumulation"], facts["pipeline"]
+    if not (known(stages) and known(passes) and known(schedule)):
+        return False
+    if schedule == "interleaved" and facts.engine.name == "fsdp2":
+        return False
+    return bool(smallest_group(plan, facts) < stages)
+
+
+def group_size(plan: Plan, facts: Facts) -> int:
+    """Micro batches that a rank takes through one chunk before the next: as many as there are stages unless written."""
+    written = plan.value("pipeline.group")
+    return written if isinstance(written, int) else int(facts["parallel.pipeline"])
+
+
+def smallest_group(plan: Plan, facts: Facts) -> int:
+    """Micro batches of the smallest group: of Megatron's interleaved schedule the last one, else all of them."""
+    passes = int(facts["batch.accumulation"])
+    if facts["pipeline"] != "interleaved" or facts.engine.name != "megatron":
+        return passes
+    group = group_size(plan, facts)
+    return min(group, passes, passes % group or group)
+
+
+def advice(plan: Plan, facts: Facts) -> Iterator[str]:
+    """A global batch, and a smaller pipeline, that leave no more than the limit idle."""
+    stages, passes, per_pass = facts["parallel.pipeline"], facts["batch.accumulation"], facts["batch.per_pass"]
+    virtual = chunks(plan)
+    # (s - 1) / (v m + s - 1) <= l where v m >= (s - 1) (1 - l) / l; whole rounds suit every schedule.
+    wanted = -(-(100 - IDLE_PERCENT) * (stages - 1) // (IDLE_PERCENT * virtual))
+    wanted = -(-wanted // stages) * stages
+    if known(per_pass):
+        batch = global_text(plan, facts, per_pass * wanted)
+        yield f"{batch} gives {plural(wanted, 'micro batch')}, {_idle(stages, wanted, virtual)} idle"
+    fits = pipeline_fits(plan, facts)
+    fewer = nearest(stages, lambda size: size < stages and _busy(size, passes, virtual) and fits(size), least=2)
+    for choice, size in zip(options("pipeline", fewer), fewer, strict=True):
+        yield f"{choice} stands idle for {_idle(size, passes, virtual)}"
+
+
+def _busy(stages: int, passes: int, virtual: int) -> bool:
+    return 100 * (stages - 1) <= IDLE_PERCENT * (virtual * passes + stages - 1)
+
+
+def _idle(stages: int, passes: int, virtual: int) -> str:
+    return percent_text(divide(stages - 1, virtual * passes + stages - 1))

@@ -1,0 +1,96 @@
+"""The model-parallel size does not divide the world size.
+
+Why: one replica of the model takes tensor x pipeline x context ranks, and the job starts nodes x
+    gpus_per_node ranks. Ranks that do not fill a replica have nothing to do: 64 ranks hold two replicas of 24
+    and leave 16 over. No trainer starts so.
+
+Example:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster eight { gpu = card  nodes = 8  gpus_per_node = 8 }
+    model small { layers = 24  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = eight
+      parallel { tensor = 8  pipeline = 3 }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Instead:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster eight { gpu = card  nodes = 8  gpus_per_node = 8 }
+    model small { layers = 24  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = eight
+      parallel { tensor = 8  pipeline = 2 }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Fix: choose sizes whose product divides the world, or a number of nodes that they divide; the help names the
+    nearest.
+
+Source: Megatron-LM, parallel_state.initialize_model_parallel; DeepSpeed, PipelineParallelGrid; accelerate,
+    ParallelismConfig.
+
+Versions: all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import count_text, either, plural
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.rules._numbers import context_fits, known, nearest, options, pipeline_fits, tensor_fits
+from planc.rules._places import place, related, together
+from planc.rules.rule import Rule
+
+_AXES = ("tensor", "pipeline", "context")
+
+
+def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """The world that is cut into replicas with a rest."""
+    leftover = facts["world.leftover"]
+    if leftover == 0:
+        return
+    world, replica = facts["world.size"], facts["world.model_parallel"]
+    sizes = {axis: facts[f"parallel.{axis}"] for axis in _AXES}
+    split = [axis for axis in _AXES if sizes[axis] != 1]
+    product = " x ".join(count_text(sizes[axis]) for axis in split)
+    if 1 < len(split):
+        product += f" = {count_text(replica)}"
+    paths = [f"parallel.{axis}" for axis in split]
+    span = together(plan, *paths) if paths else place(plan, "parallel", "cluster.nodes")
+    nodes, gpus = facts["cluster.nodes"], facts["cluster.gpus_per_node"]
+    cards = f"{plural(nodes, 'node')} x {plural(gpus, 'GPU')} = {plural(world, 'rank')}"
+    yield Diagnostic(
+        f"model-parallel size {count_text(replica)} does not divide the world size {count_text(world)}",
+        Label(span, f"{product} ranks per replica, {plural(leftover, 'rank')} left over"),
+        related(
+            plan,
+            span,
+            *((path, "") for path in paths),
+            ("cluster.nodes", cards),
+            ("cluster.gpus_per_node", f"{plural(gpus, 'GPU')} a node"),
+        ),
+        help=tuple(_advice(plan, facts, split)),
+    )
+
+
+def _advice(plan: Plan, facts: Facts, split: list[str]) -> Iterator[str]:
+    fits = {"tensor": tensor_fits(plan, facts), "pipeline": pipeline_fits(plan, facts), "context": context_fits(facts)}
+    sizes = [choice for axis in split for choice in options(axis, nearest(facts[f"parallel.{axis}"], fits[axis]))]
+    if sizes:
+        yield f"the nearest sizes that fit are {either(sizes, 'and')}" if 1 < len(sizes) else f"{sizes[0]} fits"
+    gpus, replica = facts["cluster.gpus_per_node"], facts["world.model_parallel"]
+    if known(gpus):
+        nodes = options("nodes", nearest(facts["cluster.nodes"], lambda count: count * gpus % replica == 0))
+        if nodes:
+            yield f"this layout fits {either(nodes)}"
+
+
+RULE = Rule(Severity.ERROR, "plan", check, ("world.size", "world.model_parallel", "world.leftover"))

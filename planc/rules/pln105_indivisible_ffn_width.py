@@ -1,0 +1,87 @@
+"""The tensor-parallel size does not divide the width of the MLP.
+
+Why: tensor parallelism gives each rank an equal part of the MLP's width: 11,000 columns on 16 ranks would be
+    687.5 each. Megatron refuses to start. Experts are split by `expert_tensor` instead, so their width is
+    held against that.
+
+Example:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 2730  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = one
+      parallel { tensor = 4 }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Instead:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 2732  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = one
+      parallel { tensor = 4 }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Fix: choose a tensor size that divides the width, or a width that it divides if the model is yours to choose.
+
+Source: Megatron-LM, ColumnParallelLinear and RowParallelLinear divide the width by the tensor size and assert
+    no rest.
+
+Versions: all of Megatron. DeepSpeed's AutoTP splits the MLP nearly evenly and runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import count_text, either, quotient_text
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.rules._numbers import has_dense_layers, heads_fit, known, multiples, nearest, options, tensor_fits
+from planc.rules._places import place, related
+from planc.rules.rule import Rule
+
+
+def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """Widths that the ranks cannot share out; a tensor size that the heads refuse is the business of their rules."""
+    if facts.engine.name == "deepspeed":
+        return
+    tensor, ffn = facts["parallel.tensor"], facts["model.ffn"]
+    if has_dense_layers(facts) and ffn % tensor != 0 and heads_fit(plan, facts):
+        sizes = options("tensor", nearest(tensor, tensor_fits(plan, facts)))
+        yield _fault(plan, "parallel.tensor", "model.ffn", ("tensor size", tensor), ("FFN width", ffn), sizes)
+    expert_tensor, width = facts["parallel.expert_tensor"], facts["model.experts.ffn"]
+    if known(expert_tensor) and known(width) and width % expert_tensor != 0:
+        sizes = options("expert_tensor", nearest(expert_tensor, lambda size: width % size == 0))
+        yield _fault(
+            plan,
+            "parallel.expert_tensor",
+            "model.experts.ffn",
+            ("expert-tensor size", expert_tensor),
+            ("expert width", width),
+            sizes,
+        )
+
+
+def _fault(
+    plan: Plan, axis: str, dimension: str, ranks: tuple[str, int], width: tuple[str, int], sizes: list[str]
+) -> Diagnostic:
+    span = place(plan, axis)
+    share = quotient_text(width[1], ranks[1])
+    widths = options("ffn", multiples(width[1], ranks[1]))
+    return Diagnostic(
+        f"{ranks[0]} {count_text(ranks[1])} does not divide the {width[0]} {count_text(width[1])}",
+        Label(span, f"{count_text(width[1])} columns / {count_text(ranks[1])} ranks = {share} a rank"),
+        related(plan, span, (dimension, f"{count_text(width[1])} columns")),
+        help=(f"use {either([*sizes, *widths])}",),
+    )
+
+
+RULE = Rule(Severity.ERROR, "plan", check, ("parallel.tensor", "model.ffn"))

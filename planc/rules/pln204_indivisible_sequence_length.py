@@ -1,0 +1,79 @@
+"""The sequence length cannot be cut into the pieces that the ranks hold.
+
+Why: context ranks hold equal parts of every sequence, and with sequence parallelism the tensor ranks cut
+    those again. Megatron and PyTorch give each context rank two pieces, an early and a late one, so that a
+    causal mask loads them alike: 4 context ranks want a multiple of 8.
+
+Example:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = one
+      parallel { context = 4 }
+      batch    { global = 64  micro = 1  sequence_length = 8190 }
+      precision = bf16
+    }
+
+Instead:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = one
+      parallel { context = 4 }
+      batch    { global = 64  micro = 1  sequence_length = 8Ki }
+      precision = bf16
+    }
+
+Fix: choose a sequence length that the pieces divide, or other sizes.
+
+Source: Megatron-LM, arguments.py (a multiple of 2 x context-parallel-size); torchtitan,
+    ParallelDims.seq_len_divisor; DeepSpeed, ulysses_sp.py.
+
+Versions: all. Under DeepSpeed, and where no trainer is named, one piece a rank is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.rules._numbers import in_the_manner_of, multiples, sequence_pieces
+from planc.rules._places import place, related
+from planc.rules.rule import Rule
+
+
+def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """A length with a rest."""
+    length, context, tensor = facts["batch.sequence_length"], facts["parallel.context"], facts["parallel.tensor"]
+    pieces = sequence_pieces(facts, context)
+    if length % pieces == 0:
+        return
+    span = place(plan, "batch.sequence_length")
+    parts = [plural(context, "context rank")] if 1 < context else []
+    parts += [plural(tensor, "tensor rank")] if facts["parallel.sequence"] else []
+    text = plan["batch.sequence_length"].span.text
+    lengths = [f"`sequence_length = {in_the_manner_of(text, fit)}`" for fit in multiples(length, pieces)]
+    yield Diagnostic(
+        f"sequence length {count_text(length)} does not divide into {count_text(pieces)} pieces",
+        Label(span, f"{either(parts, 'and')} want {count_text(pieces)} of {quotient_text(length, pieces)}"),
+        related(
+            plan,
+            span,
+            ("parallel.context", f"{count_text(context)} ranks"),
+            ("parallel.sequence", ""),
+            ("parallel.tensor", f"{count_text(tensor)} ranks" if facts["parallel.sequence"] else ""),
+        ),
+        help=(f"use {either(lengths)}",),
+    )
+
+
+RULE = Rule(
+    Severity.ERROR, "plan", check, ("batch.sequence_length", "parallel.context", "parallel.tensor", "parallel.sequence")
+)

@@ -1,0 +1,73 @@
+"""Neither the micro batch nor the accumulation is written, so neither follows.
+
+Why: global = micro x accumulation x data has two open numbers. The larger micro batch is faster and takes
+    more memory; DeepSpeed would take it all in one pass. planc does not choose.
+
+Example:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = one
+      batch    { global = 64 }
+      precision = bf16
+    }
+
+Instead:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = one
+      batch    { global = 64  micro = 2 }
+      precision = bf16
+    }
+
+Fix: write `micro` or `accumulation`; the help lists the pairs that fit.
+
+Source: DeepSpeed, runtime/config.py (_set_batch_related_parameters).
+
+Versions: all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from planc.diagnostics.amounts import count_text, plural
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.rules._batch import follows
+from planc.rules._numbers import known, world_agrees
+from planc.rules._places import place, related
+from planc.rules.rule import Rule
+
+_LISTED = 6  # pairs in the help
+_LARGEST = 4096  # micro batches that are looked at
+
+
+def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """A batch with two open numbers; one that no pair reaches is PLN201's."""
+    samples, data = facts["batch.global"], facts["parallel.data"]
+    is_open = all(follows(plan, path) and not known(plan.value(path)) for path in ("batch.micro", "batch.accumulation"))
+    if not is_open or samples % data != 0 or not world_agrees(facts):
+        return
+    share = samples // data
+    span = place(plan, "batch.global")
+    micros = (micro for micro in range(1, min(share, _LARGEST) + 1) if share % micro == 0)
+    pairs = [
+        f"`micro = {count_text(micro)}` with {plural(share // micro, 'pass')}" for micro in islice(micros, _LISTED)
+    ]
+    yield Diagnostic(
+        f"global batch {count_text(samples)} leaves `micro` and `accumulation` open",
+        Label(span, f"{count_text(samples)} / {plural(data, 'replica')} = micro x accumulation = {count_text(share)}"),
+        related(plan, span, ("batch.micro", ""), ("batch.accumulation", "")),
+        help=(f"what would work: {', '.join(pairs)}",),
+    )
+
+
+RULE = Rule(Severity.ERROR, "plan", check, ("batch.global", "parallel.data"))

@@ -1,0 +1,106 @@
+"""A tensor-parallel group crosses the edge of the fast interconnect.
+
+Why: tensor ranks exchange activations twice in every layer, forwards and backwards, and nothing can be
+    computed meanwhile. Inside the fast domain (a node, or a rack that NVLink spans) that is quick; between
+    domains it is several times slower, and the run with it. Groups count, not sizes: of groups of 6 on nodes
+    of 8 the second lies on two nodes.
+
+Example:
+    gpu card { memory = 80 GiB  bf16 = true  link = 450 GB/s }
+    cluster eight { gpu = card  nodes = 8  gpus_per_node = 8  inter_node = 400 Gbit/s }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = eight
+      parallel { tensor = 16 }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Instead:
+    gpu card { memory = 80 GiB  bf16 = true  link = 450 GB/s }
+    cluster eight { gpu = card  nodes = 8  gpus_per_node = 8  inter_node = 400 Gbit/s }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = eight
+      parallel { tensor = 8  pipeline = 2 }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Fix: keep the tensor size within the domain and use pipeline ranks for the rest. If the fast link does span
+    nodes, say so: `domain = 72` in the cluster.
+
+Source: Narayanan et al., Efficient Large-Scale Language Model Training (2021), takeaway 1; Megatron-LM,
+    parallel_state (tensor ranks are consecutive).
+
+Versions: all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import count_text, either, plural, ratio_text, speed_text
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.facts.arithmetic import divide
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.rules._numbers import known, nearest, options, tensor_fits
+from planc.rules._places import place, related
+from planc.rules.rule import Rule
+
+
+def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """Groups of consecutive ranks that lie in more than one domain."""
+    if facts["parallel.straddling"] == 0:
+        return
+    tensor, domain = facts["parallel.tensor"], facts["cluster.domain"]
+    is_node = domain == facts["cluster.gpus_per_node"]
+    unit = "node" if is_node else "domain"
+    spanned = -(-tensor // domain) if domain < tensor else 2
+    span = place(plan, "parallel.tensor")
+    holds = f"a {unit} holds {plural(domain, 'rank')}"
+    first = domain // tensor * tensor
+    if domain < tensor:
+        text = f"{holds}, so its all-reduces cross {unit}s"
+    else:
+        text = f"{holds}: the group of ranks {count_text(first)} to {count_text(first + tensor - 1)} lies in two"
+    yield Diagnostic(
+        f"tensor-parallel group of {plural(tensor, 'rank')} spans {plural(spanned, unit)}",
+        Label(span, text),
+        related(
+            plan,
+            span,
+            ("cluster.gpus_per_node" if is_node else "cluster.domain", f"{plural(domain, 'rank')} a {unit}"),
+            ("cluster.inter_node", _slower(facts)),
+        ),
+        help=tuple(_advice(plan, facts)),
+    )
+
+
+def _slower(facts: Facts) -> str:
+    inter, intra = facts["cluster.inter_node"], facts["cluster.intra_node"]
+    if not known(inter):
+        return ""
+    if not known(intra) or inter == 0 or intra <= inter:
+        return speed_text(inter)
+    return f"{speed_text(inter)}, {ratio_text(divide(intra, inter))} times slower than `intra_node`"
+
+
+def _advice(plan: Plan, facts: Facts) -> Iterator[str]:
+    tensor, pipeline, layers = facts["parallel.tensor"], facts["parallel.pipeline"], facts["model.layers"]
+    unit = "node" if facts["cluster.domain"] == facts["cluster.gpus_per_node"] else "domain"
+    fits = tensor_fits(plan, facts)
+    smaller = next(iter(nearest(tensor, lambda size: size < tensor and fits(size))), None)
+    if smaller is None:
+        return
+    choices = options("tensor", (smaller,))
+    deeper = pipeline * tensor // smaller if known(pipeline) and tensor % smaller == 0 else None
+    if deeper is not None and (not known(layers) or layers % deeper == 0):
+        choices += options("pipeline", (deeper,))
+    yield f"use {either(choices, 'and')} to keep each group on one {unit}"
+
+
+RULE = Rule(Severity.ERROR, "plan", check, ("parallel.straddling", "parallel.tensor", "cluster.domain"))
