@@ -1,8 +1,8 @@
 """A named text and places in it. Imports nothing of planc.
 
-Offsets count code points from 0, so a Span means the same whatever the encoding on disk; lines and columns count from 1,
-as editors show them. Values here and below are `NamedTuple`s rather than frozen dataclasses: equally immutable, and a
-dataclass costs half a millisecond to define and 5 ms to import, which a pre-commit hook pays at every start.
+Offsets count code points from 0, so a Span means the same whatever the encoding on disk; lines and columns count from
+1, as editors show them. Values here and below are `NamedTuple`s rather than frozen dataclasses: equally immutable,
+and a dataclass costs half a millisecond to define and 5 ms to import, which a pre-commit hook pays at every start.
 """
 
 from __future__ import annotations

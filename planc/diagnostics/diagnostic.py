@@ -79,9 +79,7 @@ class Fault(NamedTuple):
         fixes: tuple[Fix, ...] = (),
     ) -> Diagnostic:
         """A diagnostic of this kind at a span."""
-        return Diagnostic(
-            message, Label(span, label), related, help, notes, fixes, self.code, self.name, self.severity
-        )
+        return Diagnostic(message, Label(span, label), related, help, notes, fixes, self.code, self.name, self.severity)
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

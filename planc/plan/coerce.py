@@ -55,7 +55,9 @@ def number(val: Val, want: Type, span: Span, env: Env) -> Any:
         return FAULTY
     allowed = want.dimensions or _money(want)
     if val.dimension not in allowed:
-        env.report(faults.WRONG_TYPE.at(span, f"{name_of(val.dimension)} where {_due(want)} is due", help=_example(want)))
+        env.report(
+            faults.WRONG_TYPE.at(span, f"{name_of(val.dimension)} where {_due(want)} is due", help=_example(want))
+        )
         return FAULTY
     if isinstance(val.value, Unknown):
         return val.value
@@ -70,25 +72,35 @@ def number(val: Val, want: Type, span: Span, env: Env) -> Any:
 
 def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
     value = val.value
-    counted = want.form == "count" or (want.form == "quantity" and val.dimension and val.dimension[0][0] in ("token", "step", "sample"))
-    if (counted or (want.form == "quantity" and val.dimension == PLAIN and 1 == want.minimum)) and not isinstance(value, int):
+    counted = want.form == "count" or (
+        want.form == "quantity" and val.dimension and val.dimension[0][0] in ("token", "step", "sample")
+    )
+    if (counted or (want.form == "quantity" and val.dimension == PLAIN and 1 == want.minimum)) and not isinstance(
+        value, int
+    ):
         low = value // 1
         near = f"write `{low}` or `{low + 1}`" if want.minimum is None or want.minimum <= low else f"write `{low + 1}`"
         return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is not a whole number", "a count is whole", help=(near,))
     if want.words and str(value) not in want.words:
         listed = ", ".join(f"`{word}`" for word in want.words)
-        return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is none of {', '.join(want.words)}", help=(f"write one of {listed}",))
+        return faults.OUT_OF_RANGE.at(
+            span, f"{_shown(value)} is none of {', '.join(want.words)}", help=(f"write one of {listed}",)
+        )
     if want.minimum is not None and value < want.minimum:
         return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is less than {want.minimum}", f"at least {want.minimum}")
     if want.form == "share" and 1 < value:
-        return faults.OUT_OF_RANGE.at(span, f"the share {_shown(value)} is more than 1", "a share is from 0 to 1", help=(f"`{_shown(value)} %` is {_shown(value)} hundredths",))
+        return faults.OUT_OF_RANGE.at(
+            span,
+            f"the share {_shown(value)} is more than 1",
+            "a share is from 0 to 1",
+            help=(f"`{_shown(value)} %` is {_shown(value)} hundredths",),
+        )
     return None
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, int):
-        text = str(value) if abs(value) < 10**15 else f"{float(value):.3g}"
-        return text
+        return str(value) if abs(value) < 10**15 else f"{float(value):.3g}"
     return f"{float(value):.6g}"
 
 
@@ -101,9 +113,10 @@ def _due(want: Type) -> str:
     """What is due, in words: "a bandwidth", "a count", "a number of steps or a time"."""
     if want.form == "quantity":
         names = [name_of(dimension) if dimension != PLAIN else "a count" for dimension in want.dimensions]
-        return " or ".join(names + ["a flag"] if want.flag else names)
+        return " or ".join([*names, "a flag"] if want.flag else names)
     return {
-        "count": "a count", "number": "a number", "share": "a share", "flag": "a flag", "text": "a quoted text", "word": "a word",
+        "count": "a count", "number": "a number", "share": "a share", "flag": "a flag", "text": "a quoted text",
+        "word": "a word",
         "version": "a quoted version", "list": "a list", "target": "a target", "money": f"a price per {want.of}",
         "reference": "a name", "record": "a section", "variant": "a word", "map": "a map",
     }[want.form]  # fmt: skip
@@ -120,7 +133,12 @@ def _example(want: Type) -> tuple[str, ...]:
 def _quoted(node: nodes.String, want: Type) -> Diagnostic:
     bare = node.value if node.value.replace(".", "").replace("_", "").isdigit() else None
     fixes = (Fix("remove the quotes", (Edit(node.span, bare),), safe=True),) if bare else ()
-    return faults.WRONG_TYPE.at(node.span, f"a text where {_due(want)} is due", help=(f"write `{bare}` without quotes",) if bare else _example(want), fixes=fixes)
+    return faults.WRONG_TYPE.at(
+        node.span,
+        f"a text where {_due(want)} is due",
+        help=(f"write `{bare}` without quotes",) if bare else _example(want),
+        fixes=fixes,
+    )
 
 
 def _list(node: Any, want: Type, env: Env) -> Any:
@@ -129,10 +147,14 @@ def _list(node: Any, want: Type, env: Env) -> Any:
             val = evaluate(node, env)
             if val.form in ("list", "any"):
                 return val.value
-        env.report(faults.WRONG_TYPE.at(node.span, "one value where a list is due", help=(f"write `[{node.span.text}]`",)))
+        env.report(
+            faults.WRONG_TYPE.at(node.span, "one value where a list is due", help=(f"write `[{node.span.text}]`",))
+        )
         return FAULTY
     if MAX_ITEMS < len(node.items):
-        env.report(faults.TOO_COMPLEX.at(node.span, f"the list has {len(node.items):,} items; the limit is {MAX_ITEMS:,}"))
+        env.report(
+            faults.TOO_COMPLEX.at(node.span, f"the list has {len(node.items):,} items; the limit is {MAX_ITEMS:,}")
+        )
         return FAULTY
     items = tuple(coerce(item, want.item, env) for item in node.items)
     return next((item for item in items if isinstance(item, Unknown)), items)
@@ -154,7 +176,11 @@ def _word(node: Any, want: Type, env: Env) -> Any:
         return FAULTY
     if isinstance(node, nodes.String) and node.value in want.words:
         fix = Fix("remove the quotes", (Edit(node.span, node.value),), safe=True)
-        env.report(faults.WRONG_TYPE.at(node.span, "a text where a word is due", help=(f"write `{node.value}` without quotes",), fixes=(fix,)))
+        env.report(
+            faults.WRONG_TYPE.at(
+                node.span, "a text where a word is due", help=(f"write `{node.value}` without quotes",), fixes=(fix,)
+            )
+        )
         return FAULTY
     listed = ", ".join(f"`{word}`" for word in want.words)
     env.report(faults.WRONG_TYPE.at(node.span, "a word is due here", help=(f"write one of {listed}",)))
@@ -170,7 +196,11 @@ def _text(node: Any, want: Type, env: Env) -> Any:
         if val.form == "text" and not quiet:
             return val.value
         fix = Fix("put it in quotes", (Edit(node.span, f'"{node.span.text}"'),), safe=True)
-        env.report(faults.WRONG_TYPE.at(node.span, f"{_due(want)} is due here", help=(f'write `"{node.span.text}"`',), fixes=(fix,)))
+        env.report(
+            faults.WRONG_TYPE.at(
+                node.span, f"{_due(want)} is due here", help=(f'write `"{node.span.text}"`',), fixes=(fix,)
+            )
+        )
         return FAULTY
     text = node.span.text
     help = (f'write `"{text}"`',) if "\n" not in text and '"' not in text else ()
@@ -182,10 +212,16 @@ def _flag(node: Any, env: Env) -> Any:
     if is_word(node) and node.names[0].text.lower() in ("true", "false", "yes", "no", "on", "off"):
         meant = "true" if node.names[0].text.lower() in ("true", "yes", "on") else "false"
         fix = Fix(f"write `{meant}`", (Edit(node.span, meant),), safe=True)
-        env.report(faults.WRONG_TYPE.at(node.span, f"`{node.names[0].text}` is no flag", help=(f"write `{meant}`",), fixes=(fix,)))
+        env.report(
+            faults.WRONG_TYPE.at(
+                node.span, f"`{node.names[0].text}` is no flag", help=(f"write `{meant}`",), fixes=(fix,)
+            )
+        )
         return FAULTY
     val = evaluate(node, env)
     if val.form in ("flag", "any"):
         return val.value
-    env.report(faults.WRONG_TYPE.at(node.span, f"{described(val)} where a flag is due", help=("write `true` or `false`",)))
+    env.report(
+        faults.WRONG_TYPE.at(node.span, f"{described(val)} where a flag is due", help=("write `true` or `false`",))
+    )
     return FAULTY

@@ -1,7 +1,8 @@
 """Expressions: a node of the tree to a value with its type. Always ends, and reports each fault once.
 
-A value that is not to be had is `Unknown` and spreads: arithmetic with it is Unknown, and so is a comparison, while `and`
-and `or` are three-valued. The type is worked out all the same, so a policy is checked before any plan is judged by it.
+A value that is not to be had is `Unknown` and spreads: arithmetic with it is Unknown, and so is a comparison, while
+`and` and `or` are three-valued. The type is worked out all the same, so a policy is checked before any plan is judged
+by it.
 """
 
 from __future__ import annotations
@@ -68,7 +69,15 @@ def word_of(name: nodes.Name, words: tuple[str, ...], env: Env) -> Val:
     guess = nearest(name.text, words)
     advice = (f"did you mean `{guess}`?",) if guess else ()
     listed = f"one of {', '.join(f'`{word}`' for word in words)}" if words else ""
-    env.report(faults.UNKNOWN_WORD.at(name.span, f"unknown word `{name.text}`", "none of the words known here", help=advice, notes=(listed,) if listed else ()))
+    env.report(
+        faults.UNKNOWN_WORD.at(
+            name.span,
+            f"unknown word `{name.text}`",
+            "none of the words known here",
+            help=advice,
+            notes=(listed,) if listed else (),
+        )
+    )
     return Val(FAULTY, "word", words=words)
 
 
@@ -80,13 +89,25 @@ def unescaped(node: nodes.String, report: Callable[[Diagnostic], None]) -> Any:
         if text[at] == "\\":
             if text[at + 1] not in '"\\nt':
                 place = node.span._replace(start=node.span.start + 1 + at, end=node.span.start + 3 + at)
-                report(faults.MALFORMED_STRING.at(place, f"unknown escape `{text[at : at + 2]}`", help=('the escapes are `\\"`, `\\\\`, `\\n`, `\\t`',)))
+                report(
+                    faults.MALFORMED_STRING.at(
+                        place,
+                        f"unknown escape `{text[at : at + 2]}`",
+                        help=('the escapes are `\\"`, `\\\\`, `\\n`, `\\t`',),
+                    )
+                )
                 return FAULTY
             at += 2
             continue
-        if ord(text[at]) < 32 and text[at] != "\t" or ord(text[at]) == 127 or 128 <= ord(text[at]) < 160:
+        if (ord(text[at]) < 32 and text[at] != "\t") or ord(text[at]) == 127 or 128 <= ord(text[at]) < 160:
             place = node.span._replace(start=node.span.start + 1 + at, end=node.span.start + 2 + at)
-            report(faults.MALFORMED_STRING.at(place, f"control character U+{ord(text[at]):04X} in a string", help=("write `\\n` or `\\t`, or leave it out",)))
+            report(
+                faults.MALFORMED_STRING.at(
+                    place,
+                    f"control character U+{ord(text[at]):04X} in a string",
+                    help=("write `\\n` or `\\t`, or leave it out",),
+                )
+            )
             return FAULTY
         at += 1
     return node.value
@@ -94,7 +115,15 @@ def unescaped(node: nodes.String, report: Callable[[Diagnostic], None]) -> Any:
 
 def described(val: Val) -> str:
     """What a value is, in words."""
-    names = {"flag": "a flag", "text": "a text", "word": "a word", "version": "a version", "list": "a list", "none": "`none`", "record": "a section"}
+    names = {
+        "flag": "a flag",
+        "text": "a text",
+        "word": "a word",
+        "version": "a version",
+        "list": "a list",
+        "none": "`none`",
+        "record": "a section",
+    }
     return names.get(val.form) or name_of(val.dimension)
 
 
@@ -221,7 +250,14 @@ def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
     a, b = left.value, right.value
     if a is None or b is None:
         return Val(Unknown("not set", unset=True), "flag")
-    outcomes = {"==": lambda: a == b, "!=": lambda: a != b, "<": lambda: a < b, "<=": lambda: a <= b, ">": lambda: b < a, ">=": lambda: b <= a}
+    outcomes = {
+        "==": lambda: a == b,
+        "!=": lambda: a != b,
+        "<": lambda: a < b,
+        "<=": lambda: a <= b,
+        ">": lambda: b < a,
+        ">=": lambda: b <= a,
+    }
     return Val(bool(outcomes[node.operator]()), "flag")
 
 
@@ -235,7 +271,9 @@ def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
     if node.operator in ("+", "-"):
         if left.dimension != right.dimension:
             verb = "added to" if node.operator == "+" else "subtracted from"
-            env.report(faults.WRONG_TYPE.at(node.right.span, f"{name_of(right.dimension)} {verb} {name_of(left.dimension)}"))
+            env.report(
+                faults.WRONG_TYPE.at(node.right.span, f"{name_of(right.dimension)} {verb} {name_of(left.dimension)}")
+            )
             return ANY
         dimension = left.dimension
     else:
@@ -250,7 +288,11 @@ def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
             return ANY
         value = _quotient(left.value, right.value)
     else:
-        value = {"+": lambda: left.value + right.value, "-": lambda: left.value - right.value, "*": lambda: left.value * right.value}[node.operator]()
+        value = {
+            "+": lambda: left.value + right.value,
+            "-": lambda: left.value - right.value,
+            "*": lambda: left.value * right.value,
+        }[node.operator]()
     return Val(whole(value), "number", dimension, exact=is_exact)
 
 
@@ -283,9 +325,9 @@ def _member(node: nodes.Member, env: Env, depth: int) -> Val:
         return Val((low.value <= item.value <= high.value) != node.negated, "flag")
     if isinstance(node.container, nodes.List):
         outcomes = []
-        for part in node.container.items:
-            equal = nodes.Binary(part.span, "==", node.item, part)
-            left, right = _sides(node.item, part, env, depth)
+        for choice in node.container.items:
+            equal = nodes.Binary(choice.span, "==", node.item, choice)  # type: ignore[arg-type]
+            left, right = _sides(node.item, choice, env, depth)
             outcomes.append(_compare(equal, left, right, env).value)
         if True in outcomes:
             return Val(not node.negated, "flag")
@@ -306,7 +348,11 @@ def _call(node: nodes.Call, env: Env, depth: int) -> Val:
         guess = nearest(name, FUNCTIONS)
         advice = (f"did you mean `{guess}`?",) if guess else ()
         listed = ", ".join(f"`{function}`" for function in FUNCTIONS)
-        env.report(faults.UNKNOWN_FUNCTION.at(node.function.span, f"unknown function `{name}`", help=advice, notes=(f"the functions are {listed}",)))
+        env.report(
+            faults.UNKNOWN_FUNCTION.at(
+                node.function.span, f"unknown function `{name}`", help=advice, notes=(f"the functions are {listed}",)
+            )
+        )
         return ANY
     arguments = [evaluate(argument, env, depth) for argument in node.arguments]
     problem, result = FUNCTIONS[name](arguments)
@@ -343,7 +389,11 @@ def _rounded(up: bool) -> Callable[[list[Val]], tuple[str, Val]]:
         if len(arguments) != 1 or arguments[0].form != "number":
             return "takes one number", ANY
         unknown = _known(arguments)
-        value = unknown if unknown is not None else (int(-(-arguments[0].value // 1)) if up else int(arguments[0].value // 1))
+        value = (
+            unknown
+            if unknown is not None
+            else (int(-(-arguments[0].value // 1)) if up else int(arguments[0].value // 1))
+        )
         return "", Val(value, "number", arguments[0].dimension)
 
     return function
@@ -374,7 +424,12 @@ def _over(form: str, reduce: Callable[[tuple[Any, ...]], Any]) -> Callable[[list
         value = items if isinstance(items, Unknown) else reduce(items)
         if form == "flag":
             return "", Val(value, "flag")
-        return "", Val(value, "number", PLAIN if form == "count" else arguments[0].dimension, exact=all(argument.exact for argument in arguments))
+        return "", Val(
+            value,
+            "number",
+            PLAIN if form == "count" else arguments[0].dimension,
+            exact=all(argument.exact for argument in arguments),
+        )
 
     return function
 
@@ -407,4 +462,17 @@ _BY_NODE: dict[type, Callable[[Any, Env, int], Val]] = {
     nodes.Call: _call,
 }
 
-__all__ = ["ANY", "FAULTY", "FUNCTIONS", "Env", "Record", "Val", "described", "evaluate", "is_word", "unescaped", "whole", "word_of"]
+__all__ = [
+    "ANY",
+    "FAULTY",
+    "FUNCTIONS",
+    "Env",
+    "Record",
+    "Val",
+    "described",
+    "evaluate",
+    "is_word",
+    "unescaped",
+    "whole",
+    "word_of",
+]

@@ -19,24 +19,38 @@ def _plan(rest: str, *, batch: str = _BATCH, model: str = "small") -> str:
     return f"{_BASE}    plan run {{ model = {model}  cluster = one  {batch}  precision = bf16  {rest} }}\n"
 
 
-def _fault(code: str, name: str, first: str, why: str, example: str, instead: str, fix: str, source: str, *, warning: bool = False) -> Fault:
+def _fault(
+    code: str,
+    name: str,
+    first: str,
+    why: str,
+    example: str,
+    instead: str,
+    fix: str,
+    source: str,
+    *,
+    warning: bool = False,
+) -> Fault:
     """A kind of fault; its page in the parts that every page has."""
-    page = f"{first}\n\nWhy: {why}\n\nExample:\n{example}\nInstead:\n{instead}\nFix: {fix}\n\nSource: {source}\n\nVersions: language 1.\n"
+    page = f"{first}\n\nWhy: {why}\n\nExample:\n{example}\nInstead:\n{instead}\nFix: {fix}\n\nSource: {source}\n"
+    page += "\nVersions: language 1.\n"
     return Fault(code, name, Severity.WARNING if warning else Severity.ERROR, page)
 
 
 UNKNOWN_NAME = _fault(
     "PLN010", "unknown-name", "A name refers to nothing that this file knows.",
-    "a model, cluster, card, policy or plan is referred to by name; a mistyped name is never taken for the nearest one, so\n"
-    "nothing that depends on it can be checked.",
+    "a model, cluster, card, policy or plan is referred to by name; a mistyped name is never taken for the nearest one,\n"
+    "so nothing that depends on it can be checked.",
     _plan("", model="smal"), _plan(""),
-    "correct the name, or bring its file in with `use`; the built-in ones need `use \"planc/gpus\"` or `use \"planc/models\"`.",
+    "correct the name, or bring its file in with `use`; the built-in ones need\n"
+    "`use \"planc/gpus\"` or `use \"planc/models\"`.",
     "language reference, section 5.",
 )  # fmt: skip
 
 UNKNOWN_FIELD = _fault(
     "PLN011", "unknown-field", "A block or section has no field of this name.",
-    "a field that nobody reads is a setting that silently does nothing; DeepSpeed accepts `zero_optimisation` without a word.",
+    "a field that nobody reads is a setting that silently does nothing; DeepSpeed\n"
+    "accepts `zero_optimisation` without a word.",
     _plan("parallel { tensr = 8 }"), _plan("parallel { tensor = 8 }"),
     "correct the name; the note lists the fields that there are.",
     "language reference, section 4.",
@@ -146,7 +160,8 @@ AMBIGUOUS_NAME = _fault(
 MISPLACED = _fault(
     "PLN024", "misplaced-entry", "An entry stands where it has no meaning.",
     "a rule outside a policy is never judged, and `auto` follows only from the equations of the plan.",
-    _plan("require parallel.tensor <= 8"), _plan("policies = [house]") + "    policy house { require parallel.tensor <= 8 }\n",
+    _plan("require parallel.tensor <= 8"),
+    _plan("policies = [house]") + "    policy house { require parallel.tensor <= 8 }\n",
     "move the entry to the place that the message names.",
     "language reference, sections 2 and 6.",
 )  # fmt: skip
@@ -208,7 +223,8 @@ OPEN_FIELD = _fault(
 TOO_COMPLEX = _fault(
     "PLN031", "too-complex", "An expression or a chain of definitions is too deep.",
     "evaluation is bounded, so that a check always ends: 200 operators in a row, 32 `from` in a chain.",
-    f"    model small {{ layers = {'1 + ' * 250}1  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }}\n", f"    {_MODEL}\n",
+    f"    model small {{ layers = {'1 + ' * 250}1  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }}\n",
+    f"    {_MODEL}\n",
     "write the value out.",
     "language reference, section 5.",
 )  # fmt: skip

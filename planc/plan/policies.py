@@ -32,7 +32,11 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
             if part is not None:
                 val = evaluate(part, env)
                 if val.form not in ("flag", "any"):
-                    found.append(faults.WRONG_TYPE.at(part.span, "the condition is no yes or no", help=("compare it with a value",)))
+                    found.append(
+                        faults.WRONG_TYPE.at(
+                            part.span, "the condition is no yes or no", help=("compare it with a value",)
+                        )
+                    )
         for diagnostic in found:
             report(diagnostic)
         if found or not paths_known(rule, paths):
@@ -40,7 +44,16 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
         full = str(shape.word) if name.startswith("#") else f"{shape.word}.{name}"
         text = rule.condition.span.text
         rules.append(
-            PolicyRule(full, rule.verb, text, rule.span, _judge(rule.condition), _judge(rule.guard), rule.because, tuple(dict.fromkeys(paths)))
+            PolicyRule(
+                full,
+                rule.verb,
+                text,
+                rule.span,
+                _judge(rule.condition),
+                _judge(rule.guard),
+                rule.because,
+                tuple(dict.fromkeys(paths)),
+            )
         )
     return tuple(rules)
 
@@ -111,15 +124,22 @@ def unknown_path(path: nodes.Path, kind: str) -> Any:
     derived = [name.removeprefix(prefix + ".") for name in DERIVED if prefix and name.startswith(prefix + ".")]
     guess = nearest(at.text, [*fields, *derived])
     if guess is None and where == kind:
-        guess = next((f"{section}.{at.text}" for section in SECTIONS if section in fields and at.text in fields_of(section)), None)
-    return faults.UNKNOWN_FIELD.at(at.span, f"`{where}` has no `{at.text}`", "no such field", help=(f"did you mean `{guess}`?",) if guess else ())
+        guess = next(
+            (f"{section}.{at.text}" for section in SECTIONS if section in fields and at.text in fields_of(section)),
+            None,
+        )
+    return faults.UNKNOWN_FIELD.at(
+        at.span, f"`{where}` has no `{at.text}`", "no such field", help=(f"did you mean `{guess}`?",) if guess else ()
+    )
 
 
 def typed_value(value: Any, kind: Type) -> Val:
     """A value of a field, as an operand."""
     if isinstance(value, Amount):
         return Val(value.value, "number", value.dimension)
-    form = {"count": "number", "number": "number", "share": "number", "quantity": "number", "money": "number"}.get(kind.form)
+    form = {"count": "number", "number": "number", "share": "number", "quantity": "number", "money": "number"}.get(
+        kind.form
+    )
     if form == "number":
         if isinstance(value, bool):
             return Val(value, "flag")

@@ -13,22 +13,26 @@ from planc.syntax.nodes import Number
 MAX_DIGITS = 100
 MAX_EXPONENT = 99
 
-_PARTS = re.compile(r"([0-9][0-9_]*)(?:\.([0-9][0-9_]*))?(?:[eE]([+-]?[0-9]+))?([A-Za-z][A-Za-z0-9_/]*)?[ \t]*(%|[A-Za-z][A-Za-z0-9_/]*)?")
+_PARTS = re.compile(
+    r"([0-9][0-9_]*)(?:\.([0-9][0-9_]*))?(?:[eE]([+-]?[0-9]+))?"
+    r"([A-Za-z][A-Za-z0-9_/]*)?[ \t]*(%|[A-Za-z][A-Za-z0-9_/]*)?"
+)
 
 #: Units that people write, and what they mean here; each has its own help.
 _MEANT: dict[str, str] = {
-    "K": "`8k` is 8,000, `8Ki` is 8,192", "m": "`M` is a million, `min` is minutes", "b": "`B` is a billion, `GB` a size",
-    "G": "`B` is a billion, `Gi` is 1,073,741,824, `GB` a size", "KB": "write `kB`, or `KiB` for 1,024 bytes",
-    "gb": "write `GB`, or `GiB`", "mb": "write `MB`, or `MiB`", "kb": "write `kB`, or `KiB`", "tb": "write `TB`, or `TiB`",
+    "K": "`8k` is 8,000, `8Ki` is 8,192", "m": "`M` is a million, `min` is minutes",
+    "b": "`B` is a billion, `GB` a size", "G": "`B` is a billion, `Gi` is 1,073,741,824, `GB` a size",
+    "KB": "write `kB`, or `KiB` for 1,024 bytes", "gb": "write `GB`, or `GiB`", "mb": "write `MB`, or `MiB`",
+    "kb": "write `kB`, or `KiB`", "tb": "write `TB`, or `TiB`",
     "Gbps": "write `Gbit/s`, or `GB/s` if bytes are meant", "Gb/s": "write `Gbit/s`, or `GB/s` if bytes are meant",
     "Mbps": "write `Mbit/s`", "Tbps": "write `Tbit/s`", "GBps": "write `GB/s`", "gbit/s": "write `Gbit/s`",
     "TFLOP/s": "write `TFLOPS`", "TFLOPs": "write `TFLOPS`", "TFLOP": "write `TFLOPS`", "PFLOP/s": "write `PFLOPS`",
-    "GFLOP/s": "write `GFLOPS`", "TFlops": "write `TFLOPS`", "tflops": "write `TFLOPS`",
-    "hours": "write `h`", "hour": "write `h`", "hr": "write `h`", "hrs": "write `h`", "minutes": "write `min`", "minute": "write `min`",
-    "mins": "write `min`", "seconds": "write `s`", "second": "write `s`", "sec": "write `s`", "secs": "write `s`", "days": "write `d`", "day": "write `d`",
-    "token": "write `tokens`", "step": "write `steps`", "sample": "write `samples`", "epoch": "write `epochs`",
-    "iterations": "write `steps`", "iters": "write `steps`", "GPUs": "a count has no unit", "gpus": "a count has no unit",
-    "dollars": "write `USD`", "usd": "write `USD`",
+    "GFLOP/s": "write `GFLOPS`", "TFlops": "write `TFLOPS`", "tflops": "write `TFLOPS`", "hours": "write `h`",
+    "hour": "write `h`", "hr": "write `h`", "hrs": "write `h`", "minutes": "write `min`", "minute": "write `min`",
+    "mins": "write `min`", "seconds": "write `s`", "second": "write `s`", "sec": "write `s`", "secs": "write `s`",
+    "days": "write `d`", "day": "write `d`", "token": "write `tokens`", "step": "write `steps`",
+    "sample": "write `samples`", "epoch": "write `epochs`", "iterations": "write `steps`", "iters": "write `steps`",
+    "GPUs": "a count has no unit", "gpus": "a count has no unit", "dollars": "write `USD`", "usd": "write `USD`",
 }  # fmt: skip
 
 
@@ -50,11 +54,17 @@ def amount(number: Number) -> Amount | Diagnostic:
 def _digits_fault(number: Number, whole: str, fraction: str, exponent: str) -> Diagnostic | None:
     span = number.span
     if MAX_DIGITS < len(whole) + len(fraction):
-        return MALFORMED_NUMBER.at(span, f"the number has {len(whole) + len(fraction):,} digits; the limit is {MAX_DIGITS}")
+        return MALFORMED_NUMBER.at(
+            span, f"the number has {len(whole) + len(fraction):,} digits; the limit is {MAX_DIGITS}"
+        )
     if 4 < len(exponent) or MAX_EXPONENT < abs(int(exponent)):
-        return MALFORMED_NUMBER.at(span, f"the exponent is beyond {MAX_EXPONENT}", help=(f"exponents go up to {MAX_EXPONENT}",))
+        return MALFORMED_NUMBER.at(
+            span, f"the exponent is beyond {MAX_EXPONENT}", help=(f"exponents go up to {MAX_EXPONENT}",)
+        )
     if 1 < len(whole) and whole.startswith("0"):
-        return MALFORMED_NUMBER.at(span, "the number has a leading zero", help=(f"write `{whole.lstrip('0_') or '0'}`",))
+        return MALFORMED_NUMBER.at(
+            span, "the number has a leading zero", help=(f"write `{whole.lstrip('0_') or '0'}`",)
+        )
     for part in (whole, fraction):
         if part.endswith("_") or "__" in part:
             return MALFORMED_NUMBER.at(span, "`_` stands only between digits", help=(f"write `{_regrouped(part)}`",))
@@ -65,17 +75,27 @@ def _regrouped(part: str) -> str:
     return "_".join(piece for piece in part.split("_") if piece)
 
 
-def _with_units(number: Number, numerator: int, denominator: int, glued: str | None, spaced: str | None) -> Amount | Diagnostic:
+def _with_units(
+    number: Number, numerator: int, denominator: int, glued: str | None, spaced: str | None
+) -> Amount | Diagnostic:
     if glued is not None and glued in SUFFIXES:
         if spaced is not None and spaced not in COUNTED:
             if spaced not in UNITS:
                 return _unknown(number, spaced)
-            return UNKNOWN_UNIT.at(number.span, f"the suffix `{glued}` goes with no `{spaced}`", help=("write the number out, or another unit",))
+            return UNKNOWN_UNIT.at(
+                number.span,
+                f"the suffix `{glued}` goes with no `{spaced}`",
+                help=("write the number out, or another unit",),
+            )
         dimension = PLAIN if spaced is None else UNITS[spaced][0]
         return Amount(exact(numerator * SUFFIXES[glued], denominator), dimension)
     if glued is not None and spaced is not None:
         unknown = glued if glued not in UNITS else spaced
-        return _unknown(number, unknown) if unknown not in UNITS else UNKNOWN_UNIT.at(number.span, f"two units: `{glued}` and `{spaced}`")
+        return (
+            _unknown(number, unknown)
+            if unknown not in UNITS
+            else UNKNOWN_UNIT.at(number.span, f"two units: `{glued}` and `{spaced}`")
+        )
     unit = glued or spaced
     if unit is None:
         return Amount(exact(numerator, denominator), PLAIN)

@@ -31,14 +31,16 @@ _DEFAULT_TRAINER_DTYPE = {"fp32": "fp32", "fp16": "fp16"}
 
 
 class Resolved(NamedTuple):
-    """The plans of the given sources; every other model, cluster and gpu block, each as a plan of that one field; faults."""
+    """The plans of the given sources; their models, clusters and cards, each as a plan of that one field; faults."""
 
     plans: tuple[Plan, ...]
     parts: tuple[Plan, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
-def resolve(sources: tuple[Source, ...], load: Load, target_names: tuple[str, ...], target_options: TargetOptions) -> Resolved:
+def resolve(
+    sources: tuple[Source, ...], load: Load, target_names: tuple[str, ...], target_options: TargetOptions
+) -> Resolved:
     """What the sources mean, with the files that they use, and every fault of their text and meaning."""
     diagnostics: list[Diagnostic] = []
     merger = Merger(diagnostics.append)
@@ -49,7 +51,7 @@ def resolve(sources: tuple[Source, ...], load: Load, target_names: tuple[str, ..
         for block in scope.file.blocks:
             if (block.kind, block.name.text) in scope.twice:
                 continue
-            # A used file's plans and templates are judged when that file is linted; its other blocks are part of this one.
+            # A used file's plans and templates are judged when that file is linted.
             if block.kind in ("plan", "template") and not own:
                 continue
             shape = merger.block(scope, block)
@@ -84,7 +86,9 @@ def _part(shape: Shape, block: nodes.Block, merger: Merger, scope: Scope) -> Pla
     for at in range(len(path) - 1, -1, -1):
         kind = "plan" if at == 0 else path[at - 1]
         slot = Slot(whole, span, span, span, (), scope, Origin.WRITTEN)
-        whole = Shape(kind, block.name.text, span, {path[at]: fields_of(kind)[path[at]]}, {path[at]: slot}, path[:at], False)
+        whole = Shape(
+            kind, block.name.text, span, {path[at]: fields_of(kind)[path[at]]}, {path[at]: slot}, path[:at], False
+        )
     instance = _Instance(whole, block, merger, scope, (), lambda name: None)
     return Plan(block.name.text, span, {name: instance.located((name,)) for name in whole.fields}, subject=block.kind)
 
@@ -95,7 +99,13 @@ class _Instance:
     __slots__ = ("_active", "_block", "_memo", "_merger", "_names", "_options", "_root", "_scope", "report")
 
     def __init__(
-        self, root: Shape, block: nodes.Block, merger: Merger, scope: Scope, names: tuple[str, ...], options: TargetOptions
+        self,
+        root: Shape,
+        block: nodes.Block,
+        merger: Merger,
+        scope: Scope,
+        names: tuple[str, ...],
+        options: TargetOptions,
     ) -> None:
         self._root = root
         self._block = block
@@ -112,7 +122,9 @@ class _Instance:
         fields = {name: self.located((name,)) for name in self._root.fields}
         targets = self._targets(fields["emit"])
         fields["emit"] = fields["emit"]._replace(value=self._target_names(fields["emit"].value, targets))
-        policies = [rule for shape in self._policies(self._root.slots.get("policies")) for rule in policy_rules(shape, _ignore)]
+        policies = [
+            rule for shape in self._policies(self._root.slots.get("policies")) for rule in policy_rules(shape, _ignore)
+        ]
         self._settle_gradients(fields, targets)
         return Plan(
             self._block.name.text, self._block.name.span, fields, policies=tuple(policies), targets=tuple(targets)
@@ -126,7 +138,7 @@ class _Instance:
             return self._cycle(path)
         parent, shape = self._shape(path[:-1])
         if shape is None:
-            return parent
+            return parent or Located(FAULTY, self._root.span, Origin.DEFAULTED, self._root.span)
         self._active.append(path)
         located = self._field(path, shape, shape.fields[path[-1]], shape.slots.get(path[-1]))
         self._active.pop()
@@ -144,16 +156,25 @@ class _Instance:
         if labels:
             first = min(labels, key=lambda label: (label.span.source.name, label.span.start))
             related = tuple(label for label in labels if label is not first)
-            self.report(faults.CIRCULAR.at(first.span, f"`{'.'.join(path)}` is defined by itself", "comes back to itself", related=related))
+            self.report(
+                faults.CIRCULAR.at(
+                    first.span, f"`{'.'.join(path)}` is defined by itself", "comes back to itself", related=related
+                )
+            )
         return Located(Unknown("defined by itself"), self._root.span, Origin.WRITTEN, self._root.span)
 
-    def _shape(self, path: tuple[str, ...]) -> tuple[Any, Shape | None]:
+    def _shape(self, path: tuple[str, ...]) -> tuple[Located | None, Shape | None]:
         """The shape at a path, or what stands in place of it."""
         shape = self._root
         for at, name in enumerate(path):
             slot = shape.slots.get(name)
             field = shape.fields[name]
-            if slot is None and field.default is not None and not field.required and field.type.form in ("record", "variant"):
+            if (
+                slot is None
+                and field.default is not None
+                and not field.required
+                and field.type.form in ("record", "variant")
+            ):
                 home = shape.home
                 word = field.default if field.type.form == "variant" else None
                 shape = Shape(field.type.of, word, shape.span, fields_of(field.type.of), {}, home, shape.poisoned)
@@ -173,7 +194,9 @@ class _Instance:
         made = Located(FAULTY, slot.span, slot.origin, slot.entry)
         if field.only and shape.word not in field.only:
             words = " and ".join(f"`{word}`" for word in field.only)
-            self.report(faults.UNKNOWN_FIELD.at(slot.key, f"`{field.name}` belongs to {words}", f"this is `{shape.word}`"))
+            self.report(
+                faults.UNKNOWN_FIELD.at(slot.key, f"`{field.name}` belongs to {words}", f"this is `{shape.word}`")
+            )
             return made
         value = slot.value
         if value is BROKEN or isinstance(value, nodes.Bad):
@@ -186,7 +209,11 @@ class _Instance:
             return self._missing(shape, field, slot.entry) if field.required else made._replace(value=None)
         if isinstance(value, nodes.Literal) and value.word == "auto":
             return self._auto(path, field, made)
-        if path == ("emit",) or path == ("policies",) or (field.type.form == "list" and field.type.item.form == "reference"):
+        if (
+            path == ("emit",)
+            or path == ("policies",)
+            or (field.type.form == "list" and field.type.item.form == "reference")
+        ):
             return made._replace(value=self._names_of(field, value, slot))
         got = coerce(value, field.type, self._env(slot))
         return made._replace(value=self._samples(got, slot) if path == ("batch", "global") else got)
@@ -205,26 +232,40 @@ class _Instance:
             return made._replace(value=self._follow(shape, field, field.default))
         if field.type.form in ("record", "variant") and field.default is not None:
             word = field.default if field.type.form == "variant" else field.type.of
-            return made._replace(value=self._section(path, field, Shape(field.type.of, word, shape.span, fields_of(field.type.of), {}, shape.home, False)))
+            return made._replace(
+                value=self._section(
+                    path, field, Shape(field.type.of, word, shape.span, fields_of(field.type.of), {}, shape.home, False)
+                )
+            )
         return made._replace(value=field.default)
 
     def _missing(self, shape: Shape, field: Field, span: Span) -> Located:
         grouped = shape.kind == "cluster" and "groups" in shape.slots
         if not grouped:
-            name = f"`{shape.kind} {shape.word}`" if shape.word and shape.kind in ("gpu", "cluster", "model", "plan") else f"`{shape.kind}`"
-            self.report(faults.MISSING_FIELD.at(span, f"{name} lacks `{field.name}`", field.doc, help=(f"add `{field.name} = ...`",)))
+            name = (
+                f"`{shape.kind} {shape.word}`"
+                if shape.word and shape.kind in ("gpu", "cluster", "model", "plan")
+                else f"`{shape.kind}`"
+            )
+            self.report(
+                faults.MISSING_FIELD.at(
+                    span, f"{name} lacks `{field.name}`", field.doc, help=(f"add `{field.name} = ...`",)
+                )
+            )
         return Located(Unknown(f"`{field.name}` is missing", (field.name,)), span, Origin.DEFAULTED, span)
 
     def _follow(self, shape: Shape, field: Field, follows: Follows) -> Any:
         values = [self.located((*shape.home, *path.split("."))).value for path in follows.paths]
-        for path, value in zip(follows.paths, values, strict=True):
+        for value in values:
             if value is None or (isinstance(value, Unknown) and value.unset):
                 return None
             if isinstance(value, Unknown):
                 return value
         value = follows.function(*values)
         if field.type.form == "count" and not isinstance(value, (int, Amount)):
-            return Unknown(f"{follows.text} is not whole", tuple(".".join((*shape.home, path)) for path in follows.paths))
+            return Unknown(
+                f"{follows.text} is not whole", tuple(".".join((*shape.home, path)) for path in follows.paths)
+            )
         return value
 
     def _section(self, path: tuple[str, ...], field: Field, shape: Shape) -> Any:
@@ -247,7 +288,13 @@ class _Instance:
     def _candidates(self, path: tuple[str, ...], field: Field, slot: Slot) -> Unknown:
         """A field left open; each candidate that is written out is checked for its type."""
         choices = slot.value.set
-        items = choices.items if isinstance(choices, nodes.List) else (choices.low, choices.high) if isinstance(choices, nodes.Range) else ()
+        items = (
+            choices.items
+            if isinstance(choices, nodes.List)
+            else (choices.low, choices.high)
+            if isinstance(choices, nodes.Range)
+            else ()
+        )
         for item in items:
             if field.type.form == "reference":
                 self._names_of(field._replace(type=Type("list", item=field.type)), nodes.List(item.span, (item,)), slot)
@@ -266,11 +313,30 @@ class _Instance:
             value = self._follow(shape, field, field.default) if shape is not None else FAULTY
             return made._replace(value=value, origin=Origin.SOLVED)
         if dotted not in SOLVABLE:
-            self.report(faults.MISPLACED.at(made.span, f"`{dotted}` does not follow from other fields", "`auto` needs an equation", help=("write the value",)))
+            self.report(
+                faults.MISPLACED.at(
+                    made.span,
+                    f"`{dotted}` does not follow from other fields",
+                    "`auto` needs an equation",
+                    help=("write the value",),
+                )
+            )
             return made._replace(value=FAULTY)
         value = solve(dotted, self._is_auto, lambda other: self.located(tuple(other.split("."))).value)
-        if isinstance(value, Unknown) and value.undetermined and made.origin is not Origin.DEFAULTED and not dotted.startswith("batch."):
-            self.report(faults.UNSOLVABLE.at(made.span, f"`{dotted}` does not follow from the other fields", "several values would do", help=("write the value, or the others of its equation",)))
+        if (
+            isinstance(value, Unknown)
+            and value.undetermined
+            and made.origin is not Origin.DEFAULTED
+            and not dotted.startswith("batch.")
+        ):
+            self.report(
+                faults.UNSOLVABLE.at(
+                    made.span,
+                    f"`{dotted}` does not follow from the other fields",
+                    "several values would do",
+                    help=("write the value, or the others of its equation",),
+                )
+            )
         return made._replace(value=value, origin=Origin.SOLVED)
 
     def _is_auto(self, dotted: str) -> bool:
@@ -291,7 +357,14 @@ class _Instance:
             return got.value
         length = self.located(("batch", "sequence_length")).value
         if length is None:
-            self.report(faults.MISSING_FIELD.at(slot.span, "a batch in tokens needs `sequence_length`", "tokens per step", help=("add `sequence_length = ...`",)))
+            self.report(
+                faults.MISSING_FIELD.at(
+                    slot.span,
+                    "a batch in tokens needs `sequence_length`",
+                    "tokens per step",
+                    help=("add `sequence_length = ...`",),
+                )
+            )
             return FAULTY
         if isinstance(length, Unknown):
             return length
@@ -300,7 +373,14 @@ class _Instance:
             near = [count * length for count in (samples, samples + 1) if 0 < count]
             shown = " or ".join(f"`{count} tokens`" for count in near)
             label = f"{got.value} = {samples} x {length} + {rest}"
-            self.report(faults.OUT_OF_RANGE.at(slot.span, f"{got.value} tokens are no whole number of samples", label, help=(f"the nearest that are: {shown}",)))
+            self.report(
+                faults.OUT_OF_RANGE.at(
+                    slot.span,
+                    f"{got.value} tokens are no whole number of samples",
+                    label,
+                    help=(f"the nearest that are: {shown}",),
+                )
+            )
             return FAULTY
         return samples
 
@@ -331,7 +411,11 @@ class _Instance:
     def _names_of(self, field: Field, value: Any, slot: Slot) -> Any:
         """A list of names, of blocks or targets, each checked; the entries themselves are read by who needs them."""
         if not isinstance(value, nodes.List):
-            self.report(faults.WRONG_TYPE.at(value.span, "one value where a list is due", help=(f"write `[{value.span.text}]`",)))
+            self.report(
+                faults.WRONG_TYPE.at(
+                    value.span, "one value where a list is due", help=(f"write `[{value.span.text}]`",)
+                )
+            )
             return FAULTY
         names: list[str] = []
         faulty = False
@@ -374,7 +458,13 @@ class _Instance:
                 self.report(self._unknown_target(head))
                 continue
             if options is None:
-                self.report(faults.UNWRITTEN_TARGET.at(head.span, f"target `{head.text}` is not written by this version", help=("compile the others with `--target`",)))
+                self.report(
+                    faults.UNWRITTEN_TARGET.at(
+                        head.span,
+                        f"target `{head.text}` is not written by this version",
+                        help=("compile the others with `--target`",),
+                    )
+                )
             fields = {field.name: field for field in options or ()}
             shape = Shape(head.text, head.text, head.span, fields, {}, (), options is None)
             if isinstance(item, nodes.Narrowed) and options is not None:
@@ -396,7 +486,13 @@ class _Instance:
         known = sorted({*self._names, *ANNOUNCED})
         guess = nearest(head.text, known)
         listed = ", ".join(f"`{name}`" for name in self._names)
-        return faults.UNKNOWN_TARGET.at(head.span, f"unknown target `{head.text}`", "no such target", help=(f"did you mean `{guess}`?",) if guess else (), notes=(f"the targets are {listed}",))
+        return faults.UNKNOWN_TARGET.at(
+            head.span,
+            f"unknown target `{head.text}`",
+            "no such target",
+            help=(f"did you mean `{guess}`?",) if guess else (),
+            notes=(f"the targets are {listed}",),
+        )
 
     def _target_names(self, value: Any, targets: list[Choice]) -> Any:
         """What `emit` holds; Unknown if one of its names could not be understood."""
@@ -412,13 +508,22 @@ class _Instance:
         compute = _DEFAULT_TRAINER_DTYPE.get(str(precision.word), "bf16")
         gradients = precision.fields["gradients"]
         trainers = [choice for choice in targets if choice.name in TRAINERS]
-        dtypes = {choice.name: compute if TRAINERS[choice.name] == "weights" else TRAINERS[choice.name] for choice in trainers}
+        dtypes = {
+            choice.name: compute if TRAINERS[choice.name] == "weights" else TRAINERS[choice.name] for choice in trainers
+        }
         value: Any = next(iter(dtypes.values()), compute)
         if isinstance(fields["emit"].value, Unknown):
             value = fields["emit"].value
         elif 1 < len(set(dtypes.values())):
             shown = " and ".join(f"{name} in {dtype}" for name, dtype in dtypes.items())
-            self.report(faults.CONFLICTING_TRAINERS.at(fields["emit"].entry, "the emitted trainers accumulate gradients in different dtypes", shown, help=("write `gradients = fp32` in `precision`",)))
+            self.report(
+                faults.CONFLICTING_TRAINERS.at(
+                    fields["emit"].entry,
+                    "the emitted trainers accumulate gradients in different dtypes",
+                    shown,
+                    help=("write `gradients = fp32` in `precision`",),
+                )
+            )
             value = FAULTY
         precision.fields["gradients"] = gradients._replace(value=value)  # type: ignore[index]
 

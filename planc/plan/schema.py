@@ -11,7 +11,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from planc.plan.units import (
-    BANDWIDTH, BYTES, EPOCHS, PLAIN, POWER, RATE, SAMPLES, STEPS, TIME, TOKENS, Dimension, exact,
+    BANDWIDTH,
+    BYTES,
+    EPOCHS,
+    PLAIN,
+    POWER,
+    RATE,
+    SAMPLES,
+    STEPS,
+    TIME,
+    TOKENS,
+    Dimension,
+    exact,
 )  # fmt: skip
 
 
@@ -166,7 +177,15 @@ _ATTENTION = (
     F("q_lora_rank", COUNT, None, "rank of the compressed queries", only=("mla",)),
     F("kv_lora_rank", COUNT, None, "rank of the compressed keys and values", required=True, only=("mla",)),
     F("qk_nope_head_dim", COUNT, None, "head size without positions", ("qk_head_dim",), required=True, only=("mla",)),
-    F("qk_rope_head_dim", COUNT, None, "head size with positions", ("qk_pos_emb_head_dim",), required=True, only=("mla",)),
+    F(
+        "qk_rope_head_dim",
+        COUNT,
+        None,
+        "head size with positions",
+        ("qk_pos_emb_head_dim",),
+        required=True,
+        only=("mla",),
+    ),
     F("v_head_dim", COUNT, None, "head size of the values", required=True, only=("mla",)),
 )
 
@@ -243,11 +262,23 @@ _CONTEXT: tuple[Field, ...] = ()
 
 _EXPERT = (
     F("capacity_factor", POSITIVE, None, "`none` is dropless", ("moe_expert_capacity_factor",)),
-    F("dispatch", _word("all-to-all", "all-gather", "deepep"), None, "how tokens reach experts", ("moe_token_dispatcher_type",)),
+    F(
+        "dispatch",
+        _word("all-to-all", "all-gather", "deepep"),
+        None,
+        "how tokens reach experts",
+        ("moe_token_dispatcher_type",),
+    ),
 )
 
 _OFFLOAD = (
-    F("optimizer", _word("cpu", "nvme"), None, "where optimizer states live", ("offload_optimizer", "optimizer_cpu_offload")),
+    F(
+        "optimizer",
+        _word("cpu", "nvme"),
+        None,
+        "where optimizer states live",
+        ("offload_optimizer", "optimizer_cpu_offload"),
+    ),
     F("weights", _word("cpu", "nvme"), None, "where weights live", ("offload_param",)),
     F("activations", FLAG, False, "activations go to the host", ("fine_grained_activation_offloading",)),
     F("path", TEXT, None, "folder for nvme", ("nvme_path",)),
@@ -270,7 +301,13 @@ _SCHEDULE = (
 )  # fmt: skip
 
 _TRAIN = (
-    F("duration", _quantity(STEPS, TOKENS, SAMPLES, EPOCHS), None, "length of the run", ("train_iters", "train_samples", "max_steps", "steps")),
+    F(
+        "duration",
+        _quantity(STEPS, TOKENS, SAMPLES, EPOCHS),
+        None,
+        "length of the run",
+        ("train_iters", "train_samples", "max_steps", "steps"),
+    ),
     F("seed", COUNT0, None, "of the random numbers"),
     F("deterministic", FLAG, False, "same result on every run of one card", ("deterministic_mode",)),
     F("compile", FLAG, False, "torch.compile", ("torch_compile",)),
@@ -293,7 +330,13 @@ _ADAPTER = (
     F("alpha", POSITIVE, None, "scale of the update", ("lora_alpha",)),
     F("dropout", SHARE, 0, "on the adapter's input", ("lora_dropout",)),
     F("modules", _list(TEXT), None, "which layers", ("target_modules",)),
-    F("base", _word("bf16", "fp16", "fp32", "fp8", "nf4"), None, "dtype of the frozen weights; nf4 is QLoRA", ("quantization",)),
+    F(
+        "base",
+        _word("bf16", "fp16", "fp32", "fp8", "nf4"),
+        None,
+        "dtype of the frozen weights; nf4 is QLoRA",
+        ("quantization",),
+    ),
 )
 
 _CHECKPOINT = (

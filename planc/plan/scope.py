@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Union
 
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.plan import faults
@@ -13,7 +12,7 @@ from planc.syntax import nodes
 from planc.syntax.parse import parse
 
 #: Supplies a used file: the name as it is written and the file that uses it -> the text, or why it cannot be had.
-Load = Callable[[str, Union[Source, None]], Union[Source, str]]
+Load = Callable[[str, Source | None], Source | str]
 
 Report = Callable[[Diagnostic], None]
 
@@ -63,7 +62,13 @@ def _scope(source: Source, load: Load, report: Report, made: dict[int, Scope]) -
     scope = made[id(source)] = Scope(source, file)
     for setting in file.settings:
         if setting.value.text not in ("1", "1.0"):
-            report(faults.UNKNOWN_LANGUAGE.at(setting.value.span, f"language {setting.value.text} is unknown", help=("this planc reads language 1",)))
+            report(
+                faults.UNKNOWN_LANGUAGE.at(
+                    setting.value.span,
+                    f"language {setting.value.text} is unknown",
+                    help=("this planc reads language 1",),
+                )
+            )
     for block in file.blocks:
         key = (block.kind, block.name.text)
         first = scope.blocks.get(key)
@@ -71,7 +76,14 @@ def _scope(source: Source, load: Load, report: Report, made: dict[int, Scope]) -
             scope.blocks[key] = block
             continue
         scope.twice.add(key)
-        report(faults.WRITTEN_TWICE.at(block.name.span, f"two blocks `{block.kind} {block.name.text}`", "again here", related=(Label(first.name.span, "first here"),)))
+        report(
+            faults.WRITTEN_TWICE.at(
+                block.name.span,
+                f"two blocks `{block.kind} {block.name.text}`",
+                "again here",
+                related=(Label(first.name.span, "first here"),),
+            )
+        )
     # A file sees the blocks that a used file itself defines, not those it uses: one level, so cycles do no harm.
     for use in file.uses:
         found = load(use.path.value, source)
@@ -92,7 +104,11 @@ def lookup(scope: Scope, kinds: tuple[str, ...], name: nodes.Name, report: Repor
             return found[0]
         if found:
             related = tuple(Label(block.name.span, "defined here") for _, block in found)
-            report(faults.AMBIGUOUS_NAME.at(name.span, f"{len(found)} used files define `{kind} {name.text}`", "which of them?", related=related))
+            report(
+                faults.AMBIGUOUS_NAME.at(
+                    name.span, f"{len(found)} used files define `{kind} {name.text}`", "which of them?", related=related
+                )
+            )
             return None
     if scope.is_open() or name.text == "":
         return None
@@ -109,5 +125,6 @@ def _unknown(scope: Scope, kinds: tuple[str, ...], name: nodes.Name) -> Diagnost
         advice = (f'`use "{catalogue}"` brings in the built-in ones',)
     listed = ", ".join(f"`{known_name}`" for known_name in sorted(known)[:12])
     notes = (f"this file knows {listed}",) if listed and not guess else ()
-    return faults.UNKNOWN_NAME.at(name.span, f"no {kinds[0]} is called `{name.text}`", "not known here", help=advice, notes=notes)
-
+    return faults.UNKNOWN_NAME.at(
+        name.span, f"no {kinds[0]} is called `{name.text}`", "not known here", help=advice, notes=notes
+    )

@@ -1,7 +1,8 @@
 """Shapes: what is written for a record, with inheritance and narrowing merged, before anything is evaluated.
 
-A shape maps each written field to a slot: the expression or the inner shape, where it stands, and the block at which its
-paths start. Deriving (`from`) and narrowing copy slots, not values, so everything is worked out again in the child.
+A shape maps each written field to a slot: the expression or the inner shape, where it stands, and the block at which
+its paths start. Deriving (`from`) and narrowing copy slots, not values, so everything is worked out again in the
+child.
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ class Merger:
         if any(making is block for making in self._making):
             chain = self._making[[making is block for making in self._making].index(True) :]
             related = tuple(Label(making.name.span, "derived from the next") for making in chain[1:])
-            self.report(faults.CIRCULAR.at(block.name.span, f"`{block.name.text}` is derived from itself", related=related))
+            self.report(
+                faults.CIRCULAR.at(block.name.span, f"`{block.name.text}` is derived from itself", related=related)
+            )
             return None
         if MAX_CHAIN <= len(self._making):
             self.report(faults.TOO_COMPLEX.at(block.name.span, f"more than {MAX_CHAIN} `from` in a chain"))
@@ -107,7 +110,11 @@ class Merger:
         fields = {} if kind == "policy" else fields_of(kind)
         shape: Shape | None = Shape(kind, block.name.text, block.name.span, fields, {}, (), False)
         if isinstance(block.parent, nodes.Call):
-            self.report(faults.UNKNOWN_FUNCTION.at(block.parent.span, "a block is derived from a name only", help=("write the fields out",)))
+            self.report(
+                faults.UNKNOWN_FUNCTION.at(
+                    block.parent.span, "a block is derived from a name only", help=("write the fields out",)
+                )
+            )
             return None
         if block.parent is not None:
             kinds = ("plan", "template") if kind == "plan" else (block.kind,)
@@ -137,13 +144,29 @@ class Merger:
             if isinstance(entry, nodes.Rule):
                 if shape.kind == "policy":
                     rules += 1
-                    slots[f"#{len(slots)}.{rules}"] = Slot(entry, entry.span, entry.span, entry.span, home, scope, Origin.WRITTEN)
+                    slots[f"#{len(slots)}.{rules}"] = Slot(
+                        entry, entry.span, entry.span, entry.span, home, scope, Origin.WRITTEN
+                    )
                 else:
-                    self.report(faults.MISPLACED.at(entry.span, f"`{entry.verb}` stands in a {where}", "rules stand in policies", help=("move it into a `policy` block",)))
+                    self.report(
+                        faults.MISPLACED.at(
+                            entry.span,
+                            f"`{entry.verb}` stands in a {where}",
+                            "rules stand in policies",
+                            help=("move it into a `policy` block",),
+                        )
+                    )
                 continue
             key = entry.key if isinstance(entry, nodes.Field) else entry.name
             if key.text in written:
-                self.report(faults.WRITTEN_TWICE.at(key.span, f"`{key.text}` is written twice", "again here", related=(Label(written[key.text], "first here"),)))
+                self.report(
+                    faults.WRITTEN_TWICE.at(
+                        key.span,
+                        f"`{key.text}` is written twice",
+                        "again here",
+                        related=(Label(written[key.text], "first here"),),
+                    )
+                )
                 slots[key.text] = Slot(BROKEN, key.span, entry.span, key.span, home, scope, Origin.WRITTEN)
                 continue
             written[key.text] = key.span
@@ -158,15 +181,23 @@ class Merger:
             slots[key.text] = self._slot(shape, slots.get(key.text), field, entry, key, home, scope)
         return shape._replace(slots=slots, poisoned=poisoned)
 
-    def _policy_entry(self, slots: dict[str, Slot], entry: Any, key: nodes.Name, home: tuple[str, ...], scope: Scope) -> None:
+    def _policy_entry(
+        self, slots: dict[str, Slot], entry: Any, key: nodes.Name, home: tuple[str, ...], scope: Scope
+    ) -> None:
         value = entry.value if isinstance(entry, nodes.Field) else None
         if isinstance(value, nodes.Literal) and value.word == "none":
             if slots.pop(key.text, None) is None:
-                self.report(faults.UNKNOWN_FIELD.at(key.span, f"the policy has no rule `{key.text}` to remove", "no such rule"))
+                self.report(
+                    faults.UNKNOWN_FIELD.at(key.span, f"the policy has no rule `{key.text}` to remove", "no such rule")
+                )
         elif isinstance(value, (nodes.Rule, nodes.Bad)):
             slots[key.text] = Slot(value, value.span, entry.span, key.span, home, scope, Origin.WRITTEN)
         else:
-            self.report(faults.MISPLACED.at(entry.span, f"`{key.text}` is no rule", help=("a policy holds `require`, `forbid` and `warn`",)))
+            self.report(
+                faults.MISPLACED.at(
+                    entry.span, f"`{key.text}` is no rule", help=("a policy holds `require`, `forbid` and `warn`",)
+                )
+            )
 
     def _slot(
         self,
@@ -182,16 +213,26 @@ class Merger:
         made = Slot(BROKEN, entry.span, entry.span, key.span, home, scope, Origin.WRITTEN)
         if isinstance(entry, nodes.Candidates):
             if field.type.form in ("record", "variant", "map", "list", "text"):
-                self.report(faults.MISPLACED.at(entry.span, f"`{key.text}` cannot be left open", help=("write the value",)))
+                self.report(
+                    faults.MISPLACED.at(entry.span, f"`{key.text}` cannot be left open", help=("write the value",))
+                )
                 return made
             return made._replace(value=entry, span=entry.set.span)
         if isinstance(entry, nodes.Section):
             return self._added(shape, before, field, entry, home, scope, made)
         if entry.quoted:
-            self.report(faults.MISPLACED.at(key.span, f"a quoted key in `{shape.kind}`", help=(f"write `{key.text}` without quotes",)))
+            self.report(
+                faults.MISPLACED.at(
+                    key.span, f"a quoted key in `{shape.kind}`", help=(f"write `{key.text}` without quotes",)
+                )
+            )
             return made
         if isinstance(entry.value, nodes.Rule):
-            self.report(faults.MISPLACED.at(entry.value.span, f"`{entry.value.verb}` stands in a {shape.kind}", "rules stand in policies"))
+            self.report(
+                faults.MISPLACED.at(
+                    entry.value.span, f"`{entry.value.verb}` stands in a {shape.kind}", "rules stand in policies"
+                )
+            )
             return made
         made = made._replace(value=entry.value, span=entry.value.span)
         if field.type.form in ("record", "variant", "reference", "map"):
@@ -199,17 +240,37 @@ class Merger:
         return made
 
     def _added(
-        self, shape: Shape, before: Slot | None, field: Field, entry: nodes.Section, home: tuple[str, ...], scope: Scope, made: Slot
+        self,
+        shape: Shape,
+        before: Slot | None,
+        field: Field,
+        entry: nodes.Section,
+        home: tuple[str, ...],
+        scope: Scope,
+        made: Slot,
     ) -> Slot:
         """`section { ... }`: the record already there, with the entries of the body."""
         form, of = field.type.form, field.type.of
         if form == "map":
-            base = before.value if before is not None and isinstance(before.value, Shape) else _map_shape(field, entry.name.span)
+            base = (
+                before.value
+                if before is not None and isinstance(before.value, Shape)
+                else _map_shape(field, entry.name.span)
+            )
             return made._replace(value=self._map(base, entry.body, home, scope))
         if form not in ("record", "variant", "reference"):
-            self.report(faults.WRONG_TYPE.at(entry.name.span, f"`{field.name}` is no section", help=(f"write `{field.name} = ...`",)))
+            self.report(
+                faults.WRONG_TYPE.at(
+                    entry.name.span, f"`{field.name}` is no section", help=(f"write `{field.name} = ...`",)
+                )
+            )
             return made
-        if before is not None and not isinstance(before.value, Shape) and before.value is not None and not _is_none(before.value):
+        if (
+            before is not None
+            and not isinstance(before.value, Shape)
+            and before.value is not None
+            and not _is_none(before.value)
+        ):
             return made  # what is there could not be read
         if before is not None and isinstance(before.value, Shape):
             base = before.value
@@ -239,7 +300,11 @@ class Merger:
         if head is None or field.type.form in ("record", "map"):
             self.report(_no_section(field, value))
             return made._replace(value=BROKEN)
-        base = self._referred(field, head, shape.home, scope) if field.type.form == "reference" else self._variant(field, head, shape.home)
+        base = (
+            self._referred(field, head, shape.home, scope)
+            if field.type.form == "reference"
+            else self._variant(field, head, shape.home)
+        )
         if base is None:
             return made._replace(value=BROKEN)
         if isinstance(value, nodes.Narrowed):
@@ -255,7 +320,11 @@ class Merger:
         if kind == "plan":  # known by name: which plan saved a checkpoint, not what that plan resolves to
             return Shape("plan", head.text, head.span, fields_of("plan"), {}, (field.name,), False)
         shape = self.block(*found)
-        return None if shape is None else _inherited(shape).moved((*home, field.name))._replace(word=head.text, span=head.span)
+        return (
+            None
+            if shape is None
+            else _inherited(shape).moved((*home, field.name))._replace(word=head.text, span=head.span)
+        )
 
     def _variant(self, field: Field, head: nodes.Name, home: tuple[str, ...]) -> Shape | None:
         words = field.type.words
@@ -263,7 +332,15 @@ class Merger:
             guess = nearest(head.text, words)
             advice = (f"did you mean `{guess}`?",) if guess else ()
             listed = ", ".join(f"`{word}`" for word in words)
-            self.report(faults.UNKNOWN_WORD.at(head.span, f"unknown `{field.name}`: `{head.text}`", "no such word", help=advice, notes=(f"`{field.name}` is one of {listed}",)))
+            self.report(
+                faults.UNKNOWN_WORD.at(
+                    head.span,
+                    f"unknown `{field.name}`: `{head.text}`",
+                    "no such word",
+                    help=advice,
+                    notes=(f"`{field.name}` is one of {listed}",),
+                )
+            )
             return None
         return Shape(field.type.of, head.text, head.span, fields_of(field.type.of), {}, home, False)
 
@@ -279,7 +356,14 @@ class Merger:
                 continue
             key = entry.key
             if key.text in written:
-                self.report(faults.WRITTEN_TWICE.at(key.span, f"`{key.text}` is written twice", "again here", related=(Label(written[key.text], "first here"),)))
+                self.report(
+                    faults.WRITTEN_TWICE.at(
+                        key.span,
+                        f"`{key.text}` is written twice",
+                        "again here",
+                        related=(Label(written[key.text], "first here"),),
+                    )
+                )
                 slots[key.text] = Slot(BROKEN, key.span, entry.span, key.span, home, scope, Origin.WRITTEN)
                 continue
             written[key.text] = key.span
@@ -307,7 +391,7 @@ def _is_none(value: Any) -> bool:
 
 
 def _no_section(field: Field, value: Any) -> Diagnostic:
-    due = {"record": f"write `{field.name} {{ ... }}`", "map": f"write `{field.name} {{ KEY = \"...\" }}`"}
+    due = {"record": f"write `{field.name} {{ ... }}`", "map": f'write `{field.name} {{ KEY = "..." }}`'}
     words = ", ".join(f"`{word}`" for word in field.type.words)
     advice = due.get(field.type.form) or (f"write one of {words}" if words else f"write the name of a {field.type.of}")
     return faults.WRONG_TYPE.at(value.span, f"`{field.name}` is a {_FORMS[field.type.form]}", help=(advice,))
@@ -318,23 +402,47 @@ _FORMS = {"record": "section", "map": "map", "variant": "word", "reference": "re
 
 def _unknown_field(shape: Shape, key: nodes.Name, where: str) -> Diagnostic:
     """The fault of a name that a section does not have: what was meant, by spelling or by a consumer's name for it."""
-    derived = [path for path in DERIVED if path == key.text or path.startswith(key.text + ".") or path == f"{shape.kind}.{key.text}"]
+    derived = [
+        path
+        for path in DERIVED
+        if path == key.text or path.startswith(key.text + ".") or path == f"{shape.kind}.{key.text}"
+    ]
     if derived and shape.kind in ("plan", derived[0].partition(".")[0]):
         shown = f"`{derived[0]}` follows from the plan"
         return faults.DERIVED_SET.at(key.span, f"`{key.text}` is derived, it cannot be set", shown)
-    guess = nearest(key.text, shape.fields) or next((name for name, field in shape.fields.items() if key.text.replace("-", "_").lower() in field.also), None)
+    guess = nearest(key.text, shape.fields) or next(
+        (name for name, field in shape.fields.items() if key.text.replace("-", "_").lower() in field.also), None
+    )
     advice = (f"did you mean `{guess}`?",) if guess else ()
     if not guess:
         elsewhere = _elsewhere(shape.kind, key.text)
         advice = (f"did you mean `{elsewhere}`?",) if elsewhere else ()
     listed = ", ".join(f"`{name}`" for name in sorted(shape.fields))
-    return faults.UNKNOWN_FIELD.at(key.span, f"unknown field `{key.text}` in `{where}`", "no such field", help=advice, notes=(f"`{where}` has {listed}",) if listed else (f"`{where}` has no fields",))
+    return faults.UNKNOWN_FIELD.at(
+        key.span,
+        f"unknown field `{key.text}` in `{where}`",
+        "no such field",
+        help=advice,
+        notes=(f"`{where}` has {listed}",) if listed else (f"`{where}` has no fields",),
+    )
 
 
 def _elsewhere(kind: str, name: str) -> str | None:
     """The path of a plan's field that a consumer calls by this name, or that has this name in another section."""
     name = name.replace("-", "_").lower()
-    for section in ("parallel", "shard", "batch", "optimizer", "schedule", "precision", "train", "pipeline", "launch", "checkpoint", "dataset"):
+    for section in (
+        "parallel",
+        "shard",
+        "batch",
+        "optimizer",
+        "schedule",
+        "precision",
+        "train",
+        "pipeline",
+        "launch",
+        "checkpoint",
+        "dataset",
+    ):
         for field in SECTIONS[section]:
             if kind != section and (name in field.also or (name == field.name and kind == "plan")):
                 return f"{section}.{field.name}"

@@ -1,7 +1,8 @@
 """Units and dimensions: how a written quantity becomes an exact number in base units.
 
-A dimension is a sorted tuple of (base, exponent); the bases are byte, second, flop, watt, token, step, sample, epoch and
-the currencies. A plain count has the empty dimension. Amounts stay exact: an int where that is possible, else a Fraction.
+A dimension is a sorted tuple of (base, exponent); the bases are byte, second, flop, watt, token, step, sample, epoch
+and the currencies. A plain count has the empty dimension. Amounts stay exact: an int where that is possible, else a
+Fraction.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ SAMPLES: Dimension = (("sample", 1),)
 EPOCHS: Dimension = (("epoch", 1),)
 
 CURRENCIES = ("USD", "EUR", "GBP", "CNY", "JPY")
+
 
 class Amount(NamedTuple):
     """An exact number in base units, and its dimension. Fields that take several kinds of quantity hold one."""
@@ -71,7 +73,11 @@ _SECONDS = (("s", 1), ("min", 60), ("h", 3600), ("d", 86400))
 
 def _table() -> dict[str, tuple[Dimension, int, int]]:
     """Unit -> (dimension, numerator, denominator) of one unit in base units."""
-    table: dict[str, tuple[Dimension, int, int]] = {"B": (BYTES, 1, 1), "B/s": (BANDWIDTH, 1, 1), "bit/s": (BANDWIDTH, 1, 8)}
+    table: dict[str, tuple[Dimension, int, int]] = {
+        "B": (BYTES, 1, 1),
+        "B/s": (BANDWIDTH, 1, 1),
+        "bit/s": (BANDWIDTH, 1, 8),
+    }
     for prefix, factor in _DECIMAL + _BINARY:
         table[prefix + "B"] = (BYTES, factor, 1)
         table[prefix + "B/s"] = (BANDWIDTH, factor, 1)

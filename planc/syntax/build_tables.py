@@ -26,7 +26,7 @@ def build(grammar: str) -> dict[str, Any]:
     from lark.parsers.lalr_analysis import Shift
 
     parser = Lark(grammar, parser="lalr", lexer="basic")
-    table = parser.parser.parser._parse_table  # type: ignore[union-attr]
+    table = parser.parser.parser._parse_table
     numbers = _numbered(table)
     rules = {rule: number for number, rule in enumerate(parser.rules)}
     actions = tuple(
@@ -36,9 +36,15 @@ def build(grammar: str) -> dict[str, Any]:
         }
         for state in numbers
     )
-    terminals = parser.parser.lexer.terminals  # type: ignore[union-attr]
-    keywords = {term.pattern.value: term.name for term in terminals if term.pattern.type == "str" and term.pattern.value.isalpha()}
-    pattern = "|".join(f"(?P<{term.name}>{term.pattern.to_regexp()})" for term in terminals if term.name not in keywords.values())
+    terminals = parser.parser.lexer.terminals
+    keywords = {
+        term.pattern.value: term.name
+        for term in terminals
+        if term.pattern.type == "str" and term.pattern.value.isalpha()
+    }
+    pattern = "|".join(
+        f"(?P<{term.name}>{term.pattern.to_regexp()})" for term in terminals if term.name not in keywords.values()
+    )
     return {
         "grammar": grammar,
         "pattern": pattern,
@@ -61,7 +67,7 @@ def build(grammar: str) -> dict[str, Any]:
 
 
 def _numbered(table: Any) -> dict[Any, int]:
-    """lark's states, numbered in the order in which they are met from the start; lark's own order changes from run to run."""
+    """lark's states, numbered as they are met from the start; lark's own order changes from run to run."""
     order = [table.start_states["start"]]
     for state in order:
         for _, (_, target) in sorted(table.states[state].items()):
@@ -75,7 +81,7 @@ def as_module(tables: dict[str, Any]) -> str:
     from pprint import pformat
 
     body = pformat(tables, width=118, sort_dicts=False)
-    return f'"""Parser tables, written by build_tables.py from grammar/plan.lark. Not edited by hand."""\n\nTABLES = {body}\n'
+    return f'"""Parser tables, made of grammar/plan.lark by build_tables.py, not by hand."""\n\nTABLES = {body}\n'
 
 
 def main(output: str, grammar: str | None = None) -> None:

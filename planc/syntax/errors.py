@@ -14,7 +14,8 @@ from planc.syntax.lexer import CLOSING, END, ERROR, OPENING, Token
 _WORDS: tuple[tuple[str, str], ...] = (
     ("KIND", "a block"), ("USE", "`use`"), ("KEY", "a field"), ("QUANTITY", "a value"), ("NAME", "a name"),
     ("EQUAL", "`=`"), ("LBRACE", "`{`"), ("RBRACE", "`}`"), ("RSQB", "`]`"), ("RPAR", "`)`"), ("COMMA", "`,`"),
-    ("FROM", "`from`"), ("WHEN", "`when`"), ("BECAUSE", "`because`"), ("STRING", "a quoted string"), ("COMPARE", "a comparison"),
+    ("FROM", "`from`"), ("WHEN", "`when`"), ("BECAUSE", "`because`"), ("STRING", "a quoted string"),
+    ("COMPARE", "a comparison"),
 )  # fmt: skip
 
 #: Spellings of other languages, and what this one writes.
@@ -70,7 +71,7 @@ def _is_first_on_line(source: Source, token: Token) -> bool:
 def next_entry(tokens: list[Token], at: int) -> int:
     """Index of the first token, from `at` on, at which reading may go on: an entry, a closing bracket or the end.
 
-    Whole groups in brackets on the way are passed over, so that their entries are not taken for those of the outer body.
+    Whole groups in brackets are passed over, so that their entries are not taken for those of the outer body.
     """
     while tokens[at].type != END:
         kind = tokens[at].type
@@ -116,16 +117,25 @@ def unexpected(source: Source, tokens: list[Token], at: int, values: list[Any], 
         special = _unreadable(source, token, text, bool(at) and tokens[at - 1].type == "NAME")
         if special is not None:
             return special
-    opens_entry = token.type in ("RBRACE", END, "KEY", "VERB") or (token.type == "NAME" and tokens[at + 1].type == "LBRACE")
+    opens_entry = token.type in ("RBRACE", END, "KEY", "VERB") or (
+        token.type == "NAME" and tokens[at + 1].type == "LBRACE"
+    )
     unclosed = _unclosed_bracket(values) if opens_entry else None
     if unclosed is not None:
         bracket = source.text[unclosed.start : unclosed.end]
-        return SYNTAX_ERROR.at(_span(source, unclosed), f"`{bracket}` is never closed", "opened here", related=(Label(span, "met this first"),))
+        return SYNTAX_ERROR.at(
+            _span(source, unclosed),
+            f"`{bracket}` is never closed",
+            "opened here",
+            related=(Label(span, "met this first"),),
+        )
     after_key = bool(at) and tokens[at - 1].type == "NAME" and not expected.isdisjoint(("EQUAL", "LBRACE"))
     if text == "==" and after_key:
         return _replacement(span, "`==` compares, it does not set", "=")
     if text in ("+", "-", "*", "/") and tokens[at + 1].type == "EQUAL":
-        return SYNTAX_ERROR.at(span, f"`{text}=` is no operator", "nothing appends", help=("write the whole value after `=`",))
+        return SYNTAX_ERROR.at(
+            span, f"`{text}=` is no operator", "nothing appends", help=("write the whole value after `=`",)
+        )
     if text == "/" and tokens[at + 1].type == "SLASH":
         return SYNTAX_ERROR.at(span, "`//` opens no comment", help=("a comment begins with `#`",))
     if token.type == "COMPARE" and values and isinstance(values[-1], nodes.Binary):
@@ -143,7 +153,12 @@ def else_for_because(span: Span) -> Diagnostic:
 def _unreadable(source: Source, token: Token, text: str, after_name: bool) -> Diagnostic | None:
     span = _span(source, token)
     if text.startswith('"'):
-        return SYNTAX_ERROR.at(Span(source, token.start, token.start + 1), "the string is not closed", "opened here", help=("a string ends with `\"` on the same line",))
+        return SYNTAX_ERROR.at(
+            Span(source, token.start, token.start + 1),
+            "the string is not closed",
+            "opened here",
+            help=('a string ends with `"` on the same line',),
+        )
     if text.startswith("'"):
         return SYNTAX_ERROR.at(span, "single quotes around text", help=("text stands in double quotes",))
     if text == ":" and after_name:
@@ -152,9 +167,13 @@ def _unreadable(source: Source, token: Token, text: str, after_name: bool) -> Di
         message, advice = _SLIPS[text]
         return SYNTAX_ERROR.at(span, message, help=(advice,))
     if text and (ord(text[0]) < 32 or ord(text[0]) == 127):
-        return SYNTAX_ERROR.at(span, f"control character U+{ord(text[0]):04X}", help=("text holds printable characters only",))
+        return SYNTAX_ERROR.at(
+            span, f"control character U+{ord(text[0]):04X}", help=("text holds printable characters only",)
+        )
     if text and 127 < ord(text[0]):
-        return SYNTAX_ERROR.at(span, "character outside ASCII", f"U+{ord(text[0]):04X}", help=("put it into a quoted string or a comment",))
+        return SYNTAX_ERROR.at(
+            span, "character outside ASCII", f"U+{ord(text[0]):04X}", help=("put it into a quoted string or a comment",)
+        )
     return None
 
 

@@ -1,4 +1,4 @@
-"""Text to tokens, by the one regular expression that the grammar's terminals make. A token never depends on the parser."""
+"""Text to tokens, by one regular expression made of the grammar's terminals. A token never depends on the parser."""
 
 from __future__ import annotations
 

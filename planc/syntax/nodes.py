@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from planc.source import Span
 
@@ -100,7 +100,7 @@ class Narrowed(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """Text that could not be read; a diagnostic says so. `names` are the fields that it may have been meant to write."""
+    """Text that could not be read; a diagnostic says so. `names` are fields that it may have been meant to write."""
 
     span: Span
     names: tuple[str, ...]
@@ -163,7 +163,7 @@ class Setting(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block of one of the six kinds; `parent` after `from`. `broken` if its braces do not match: known by name only."""
+    """A block of one of the six kinds; `parent` after `from`. `broken`: braces do not match, known by name only."""
 
     span: Span
     kind: str
@@ -186,6 +186,6 @@ class File(NamedTuple):
     complete: bool
 
 
-Expr = Union[Number, String, Literal, Path, List, Call, Binary, Unary, Member, Bad]
-Value = Union[Expr, Narrowed, Range]
-Entry = Union[Field, Section, Candidates, Rule, Bad]
+Expr = Number | String | Literal | Path | List | Call | Binary | Unary | Member | Bad
+Value = Expr | Narrowed | Range
+Entry = Field | Section | Candidates | Rule | Bad

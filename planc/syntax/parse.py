@@ -1,12 +1,12 @@
 """Text to syntax tree: a small LALR driver over the tables that lark made of the grammar.
 
-A driver of our own, and not lark's, for three reasons. Start-up: importing lark costs 45 ms, this file and the tables 4.
-Recovery: a file with three faults gets three diagnostics and keeps all that was read, which needs the parser's stack.
-Speed: no tree is built that would then be walked again. lark still analyses the grammar (`build_tables.py`), and a test
-holds this driver against lark's own parser.
+A driver of our own, and not lark's, for three reasons. Start-up: importing lark costs 45 ms, this file and the tables
+4. Recovery: a file with three faults gets three diagnostics and keeps all that was read, which needs the parser's
+stack. Speed: no tree is built that would then be walked again. lark still analyses the grammar (`build_tables.py`),
+and a test holds this driver against lark's own parser.
 
-Reading never stops at a fault. The text is first cut at the lines that open a block, so that a missing brace costs one
-block; inside a block, reading goes on at the next entry, and a `Bad` node stands for what was skipped.
+Reading never stops at a fault. The text is first cut at the lines that open a block, so that a missing brace costs
+one block; inside a block, reading goes on at the next entry, and a `Bad` node stands for what was skipped.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _loaded: list[_Tables] = []
 
 
 def _tables() -> _Tables:
-    """The parser's tables: those shipped with the package, or made from the grammar where a checkout has a newer one."""
+    """The parser's tables: those shipped with the package, or new ones where a checkout's grammar was edited."""
     if not _loaded:
         from planc.resources import parser_tables
 
@@ -94,7 +94,7 @@ def _tables() -> _Tables:
 
 
 def _segments(source: Source, tokens: list[Token]) -> list[list[Token]]:
-    """The tokens cut before each block, `use` or setting: at top level, and where a line opens a block inside another."""
+    """The tokens cut before each block, `use` or setting, also where a line opens a block inside another one."""
     segments: list[list[Token]] = []
     depth = 0
     for token in tokens:
@@ -139,14 +139,17 @@ def _read_segment(source: Source, tables: _Tables, segment: list[Token], diagnos
 def _run(source: Source, tables: _Tables, tokens: list[Token], diagnostics: list[Diagnostic]) -> list[Any]:
     """The nodes that the tokens, closed by `$END`, reduce to; faults go into `diagnostics`, and reading goes on."""
     actions, rules = tables.actions, tables.rules
-    states, values, spans = [tables.start], [], []
+    states: list[int] = [tables.start]
+    values: list[Any] = []
+    spans: list[tuple[int, int]] = []
     at = 0
     while True:
         token = tokens[at]
         action = actions[states[-1]].get(token.type)
         if action is None:
             if token.type == END and states[-1] == tables.end:
-                return values[0]
+                found: list[Any] = values[0]
+                return found
             at = _recover(source, tables, tokens, at, states, values, spans, diagnostics)
         elif 0 <= action:
             states.append(action)
@@ -201,7 +204,7 @@ def _recover(
     # An error right after the text that was skipped for the last one says nothing new.
     if not any(isinstance(token, Skipped) for token in tokens[max(0, at - _QUIET) : at]):
         diagnostics.append(errors.unexpected(source, tokens, at, values, _acceptable(tables, states)))
-    # Text that goes on in the same line belongs to the entry before it, which is then broken; on a new line that one stays.
+    # Text that goes on in the same line breaks the entry before it; if it begins a new line, that entry stays.
     same_line = 0 < at and "\n" not in source.text[tokens[at - 1].end : tokens[at].start]
     go_on = at
     while len(diagnostics) < MAX_FAULTS:
@@ -259,7 +262,9 @@ def _fits(tables: _Tables, states: list[int], types: tuple[str, ...]) -> bool:
 
 def _acceptable(tables: _Tables, states: list[int]) -> frozenset[str]:
     """The terminals that could come next."""
-    return frozenset(kind for kind in tables.actions[states[-1]] if kind[0].isupper() and _fits(tables, states, (kind,)))
+    return frozenset(
+        kind for kind in tables.actions[states[-1]] if kind[0].isupper() and _fits(tables, states, (kind,))
+    )
 
 
 def _text(source: Source, token: Token) -> str:
