@@ -124,6 +124,8 @@ def field_of(path: str) -> Field | None:
 
 def plain(value: Any) -> Any:
     """A value as JSON can hold it: exact fractions become floats, sections the word that they were made from."""
+    if isinstance(value, Unknown):
+        return None
     if isinstance(value, Record):
         return value.word
     if isinstance(value, tuple):
@@ -133,7 +135,7 @@ def plain(value: Any) -> Any:
             return float(value)
         except OverflowError:
             return amounts.number_text(value)
-    return None if isinstance(value, Unknown) else value
+    return value
 
 
 def _numbers(path: str, facts: list[Facts]) -> list[Number]:

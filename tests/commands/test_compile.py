@@ -1,0 +1,366 @@
+"""`planc compile` through its command line: what it writes, what it leaves alone, and that it is all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from planc.resources import read_text
+from tests.commands.cli import BROKEN, CLEAN, command, environment, planc
+
+FILES = ["ds_config.json", "planc.manifest.json", "torchrun.sh"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project with one clean plan."""
+    (tmp_path / "planc.toml").touch()
+    (tmp_path / "a.plan").write_text(CLEAN)
+    return tmp_path
+
+
+def compiled(folder: Path, *arguments: str, expect: int = 0, file: str = "a.plan") -> Any:
+    outcome = planc("compile", file, "-o", "out", *arguments, cwd=folder)
+    assert outcome.returncode == expect, outcome.stderr
+    assert not list(folder.glob("**/.*planc-*")), "a temporary folder was left behind"
+    return outcome
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def manifest(folder: Path) -> Any:
+    return json.loads((folder / "out" / "run" / "planc.manifest.json").read_text())
+
+
+def test_it_writes_every_file_and_a_manifest(folder: Path) -> None:
+    outcome = compiled(folder)
+    assert outcome.stdout == "wrote out/run/ds_config.json\nwrote out/run/torchrun.sh\n"
+    assert sorted(content(folder / "out" / "run")) == FILES
+    assert os.access(folder / "out" / "run" / "torchrun.sh", os.X_OK)
+    assert not os.access(folder / "out" / "run" / "ds_config.json", os.X_OK)
+    found = manifest(folder)
+    jsonschema.validate(found, json.loads(read_text("schemas/manifest.schema.json")))
+    assert found["plan"]["name"] == "run"
+    assert found["plan"]["file"] == "a.plan"
+    for entry in found["files"]:
+        written = (folder / "out" / "run" / entry["path"]).read_bytes()
+        assert entry["sha256"] == hashlib.sha256(written).hexdigest()
+        assert entry["executable"] == os.access(folder / "out" / "run" / entry["path"], os.X_OK)
+
+
+def test_the_same_plan_gives_the_same_bytes(folder: Path) -> None:
+    compiled(folder)
+    again = folder / "elsewhere" / "deep"
+    again.mkdir(parents=True)
+    outcome = planc("compile", "../../a.plan", "-o", "x", cwd=again, PYTHONHASHSEED="7", TZ="Asia/Tokyo", USER="other")
+    assert outcome.returncode == 0
+    assert content(again / "x") == content(folder / "out")
+
+
+def test_a_second_run_touches_nothing(folder: Path) -> None:
+    compiled(folder)
+    before = {path: path.stat().st_mtime_ns for path in (folder / "out" / "run").iterdir()}
+    outcome = compiled(folder)
+    assert outcome.stdout == "unchanged out/run/ds_config.json\nunchanged out/run/torchrun.sh\n"
+    assert {path: path.stat().st_mtime_ns for path in (folder / "out" / "run").iterdir()} == before
+
+
+def test_the_plan_hash_follows_the_meaning_not_the_text(folder: Path) -> None:
+    compiled(folder)
+    first = manifest(folder)["plan"]["sha256"]
+    (folder / "a.plan").write_text("# a comment\n" + CLEAN.replace("4Ki", "4096").replace("80 GiB", "81920 MiB"))
+    compiled(folder)
+    assert manifest(folder)["plan"]["sha256"] == first
+    (folder / "a.plan").write_text(CLEAN.replace("4Ki", "8Ki"))
+    compiled(folder)
+    assert manifest(folder)["plan"]["sha256"] != first
+
+
+def test_an_error_writes_nothing(folder: Path) -> None:
+    (folder / "a.plan").write_text(BROKEN)
+    outcome = compiled(folder, expect=1)
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("error[PLN010]")
+    assert outcome.stderr.endswith("\nplanc: nothing was written\n")
+    assert not (folder / "out").exists()
+
+
+def test_an_error_leaves_what_is_there(folder: Path) -> None:
+    compiled(folder)
+    before = content(folder / "out")
+    (folder / "a.plan").write_text(BROKEN)
+    compiled(folder, "--force", expect=1)
+    assert content(folder / "out") == before
+
+
+def test_a_changed_plan_replaces_files_and_leaves_the_users_own(folder: Path) -> None:
+    compiled(folder)
+    (folder / "out" / "run" / "logs").mkdir()
+    (folder / "out" / "run" / "logs" / "1.log").write_text("step 1")
+    (folder / "a.plan").write_text(CLEAN.replace("train.py", "other.py"))
+    outcome = compiled(folder)
+    assert "wrote out/run/torchrun.sh\n" in outcome.stdout
+    assert "other.py" in (folder / "out" / "run" / "torchrun.sh").read_text()
+    assert (folder / "out" / "run" / "logs" / "1.log").read_text() == "step 1"
+    assert os.access(folder / "out" / "run" / "torchrun.sh", os.X_OK)
+    assert "replaced" not in manifest(folder)
+
+
+def test_an_edited_file_is_kept_without_force(folder: Path) -> None:
+    compiled(folder)
+    script = folder / "out" / "run" / "torchrun.sh"
+    script.write_text(script.read_text() + "# my line\n")
+    before = content(folder / "out")
+    (folder / "a.plan").write_text(CLEAN.replace("train.py", "other.py").replace("stage = 1", "stage = 2"))
+    outcome = compiled(folder, expect=2)
+    assert "not as planc wrote it: `out/run/torchrun.sh`; nothing was written" in outcome.stderr
+    assert content(folder / "out") == before
+    compiled(folder, "--force")
+    assert "my line" not in script.read_text()
+
+
+def test_an_edit_that_the_plan_does_not_touch_is_noticed_too(folder: Path) -> None:
+    compiled(folder)
+    (folder / "out" / "run" / "torchrun.sh").write_text("mine")
+    compiled(folder, expect=2)
+
+
+def test_a_file_that_planc_did_not_write_is_not_overwritten(folder: Path) -> None:
+    (folder / "out" / "run").mkdir(parents=True)
+    (folder / "out" / "run" / "ds_config.json").write_text("{}")
+    compiled(folder, expect=2)
+    assert sorted(content(folder / "out" / "run")) == ["ds_config.json"]
+    compiled(folder, "--force")
+    assert sorted(content(folder / "out" / "run")) == FILES
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3}', '{"files": [{"path": 1}]}', "\x00", "[" * 100_000])
+def test_a_broken_manifest_protects_every_file(folder: Path, text: str) -> None:
+    compiled(folder)
+    (folder / "out" / "run" / "planc.manifest.json").write_text(text)
+    (folder / "a.plan").write_text(CLEAN.replace("train.py", "other.py"))
+    compiled(folder, expect=2)
+    compiled(folder, "--force")
+    assert manifest(folder)["plan"]["name"] == "run"
+
+
+def test_a_file_that_is_not_emitted_any_more_is_removed_unless_it_was_edited(folder: Path) -> None:
+    compiled(folder)
+    (folder / "a.plan").write_text(CLEAN.replace("[torchrun, deepspeed]", "[torchrun]"))
+    outcome = compiled(folder)
+    assert "removed out/run/ds_config.json\n" in outcome.stdout
+    assert "ds_config.json" not in content(folder / "out" / "run")
+    (folder / "a.plan").write_text(CLEAN)
+    compiled(folder)
+    (folder / "out" / "run" / "ds_config.json").write_text("{}")
+    (folder / "a.plan").write_text(CLEAN.replace("[torchrun, deepspeed]", "[torchrun]"))
+    outcome = compiled(folder)
+    assert "kept out/run/ds_config.json (not emitted any more, but edited)\n" in outcome.stdout
+    assert (folder / "out" / "run" / "ds_config.json").read_text() == "{}"
+
+
+def test_a_manifest_cannot_make_planc_remove_other_files(folder: Path) -> None:
+    compiled(folder)
+    (folder / "precious").write_text("x")
+    found = manifest(folder)
+    digest = hashlib.sha256(b"x").hexdigest()
+    for path in ("../../precious", str(folder / "precious")):
+        found["files"].append({"path": path, "sha256": digest, "executable": False})
+    (folder / "out" / "run" / "planc.manifest.json").write_text(json.dumps(found))
+    compiled(folder)
+    assert (folder / "precious").exists()
+
+
+def test_a_run_that_was_killed_half_way_is_healed_by_the_next(folder: Path) -> None:
+    compiled(folder)
+    old = content(folder / "out" / "run")
+    (folder / "a.plan").write_text(CLEAN.replace("train.py", "other.py").replace("stage = 1", "stage = 2"))
+    stop = (
+        "import os, sys\n"
+        "from planc.commands import main, writing\n"
+        "steps, replace = iter(range(9)), os.replace\n"
+        "def dies(source, target):\n"
+        "    if next(steps) == int(sys.argv[1]): os._exit(9)\n"
+        "    replace(source, target)\n"
+        "writing.os.replace = dies\n"
+        "sys.exit(main.main(['compile', 'a.plan', '-o', 'out']))\n"
+    )
+    for step in range(4):
+        arguments = [*command()[:1], "-c", stop, str(step)]
+        killed = subprocess.run(arguments, cwd=folder, env=environment(), capture_output=True, check=False)
+        assert killed.returncode == 9, killed.stderr
+        plan = (folder / "a.plan").read_text()
+        (folder / "a.plan").write_text(plan.replace("other.py", f"other{step}.py"))
+        outcome = planc("compile", "a.plan", "-o", "out", cwd=folder)  # neither old nor new: a third version
+        assert outcome.returncode == 0, outcome.stderr
+        assert "replaced" not in manifest(folder)
+        (folder / "a.plan").write_text(CLEAN)
+        assert planc("compile", "a.plan", "-o", "out", cwd=folder).returncode == 0
+        assert content(folder / "out" / "run") == old
+        (folder / "a.plan").write_text(plan)
+
+
+def test_a_failure_half_way_is_undone(folder: Path) -> None:
+    compiled(folder)
+    before = content(folder / "out" / "run")
+    (folder / "a.plan").write_text(CLEAN.replace("train.py", "other.py").replace("stage = 1", "stage = 2"))
+    fail = (
+        "import sys\n"
+        "from planc.commands import main, writing\n"
+        "replace, calls = writing.os.replace, []\n"
+        "def fails(source, target):\n"
+        "    calls.append(target)\n"
+        "    if len(calls) == int(sys.argv[1]): raise PermissionError(13, 'Permission denied')\n"
+        "    replace(source, target)\n"
+        "writing.os.replace = fails\n"
+        "sys.exit(main.main(['compile', 'a.plan', '-o', 'out']))\n"
+    )
+    for step in range(1, 5):
+        arguments = [*command()[:1], "-c", fail, str(step)]
+        failed = subprocess.run(arguments, cwd=folder, env=environment(), capture_output=True, check=False)
+        assert failed.returncode == 2
+        assert failed.stderr.endswith(b"planc: cannot write to `out/run`: permission denied\n")
+        assert content(folder / "out" / "run") == before
+        assert [path.name for path in (folder / "out").iterdir()] == ["run"]
+
+
+def test_a_disk_that_is_full(folder: Path) -> None:
+    compiled(folder)
+    before = content(folder)
+    (folder / "a.plan").write_text(CLEAN.replace("train.py", "other.py"))
+
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
+
+    arguments = [*command("compile", "a.plan", "-o")]
+    for output in ("out", "new"):
+        outcome = subprocess.run(
+            [*arguments, output], cwd=folder, env=environment(PYTHONDONTWRITEBYTECODE="1"), capture_output=True,
+            preexec_fn=small_files, check=False,
+        )  # fmt: skip
+        assert outcome.returncode == 2
+        assert outcome.stderr.endswith(b"file too large\n"), outcome.stderr
+    after = content(folder)
+    assert after.pop("a.plan") != before.pop("a.plan")
+    assert after == before
+    assert list((folder / "new").iterdir()) == []
+
+
+def test_folders_that_cannot_be_written_to(folder: Path) -> None:
+    (folder / "out").write_text("a file")
+    assert "planc: cannot write to `out/run`: " in compiled(folder, expect=2).stderr
+    (folder / "out").unlink()
+    (folder / "out").mkdir()
+    (folder / "out" / "run").write_text("a file")
+    assert "planc: cannot write to `out/run`: " in compiled(folder, expect=2).stderr
+    assert (folder / "out" / "run").read_text() == "a file"
+    outcome = planc("compile", "a.plan", "-o", "/proc/planc", cwd=folder)
+    assert outcome.returncode == 2
+    assert outcome.stderr.endswith("planc: cannot write to `/proc/planc/run`: no such file or directory\n")
+
+
+def test_a_folder_in_the_way_of_a_file_is_never_overwritten(folder: Path) -> None:
+    (folder / "out" / "run" / "torchrun.sh").mkdir(parents=True)
+    assert "not as planc wrote it: `out/run/torchrun.sh`" in compiled(folder, "--force", expect=2).stderr
+
+
+def test_linked_folders_are_followed_and_linked_files_replaced(folder: Path) -> None:
+    (folder / "real").mkdir()
+    (folder / "out").symlink_to("real")
+    compiled(folder)
+    assert sorted(content(folder / "real" / "run")) == FILES
+    (folder / "real" / "run").rename(folder / "moved")
+    (folder / "real" / "run").symlink_to(folder / "moved")
+    (folder / "a.plan").write_text(CLEAN.replace("train.py", "other.py"))
+    compiled(folder)
+    assert "other.py" in (folder / "moved" / "torchrun.sh").read_text()
+    assert (folder / "real" / "run").is_symlink()
+    (folder / "moved" / "torchrun.sh").rename(folder / "mine.sh")
+    (folder / "moved" / "torchrun.sh").symlink_to(folder / "mine.sh")
+    mine = (folder / "mine.sh").read_text()
+    (folder / "a.plan").write_text(CLEAN)
+    compiled(folder, expect=2)
+    compiled(folder, "--force")
+    assert (folder / "mine.sh").read_text() == mine
+    assert not (folder / "moved" / "torchrun.sh").is_symlink()
+
+
+def test_one_plan_of_several(folder: Path) -> None:
+    (folder / "a.plan").write_text(CLEAN + "plan second from run { }\n")
+    compiled(folder, "--plan", "second")
+    assert [path.name for path in (folder / "out").iterdir()] == ["second"]
+    outcome = compiled(folder, "--plan", "secnd", expect=2)
+    assert "no plan `secnd`; did you mean `second`?; there are `run`, `second`" in outcome.stderr
+    compiled(folder)
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["run", "second"]
+
+
+def test_one_target_of_several(folder: Path) -> None:
+    outcome = compiled(folder, "--target", "torchrun")
+    assert outcome.stdout == "wrote out/run/torchrun.sh\n"
+    outcome = compiled(folder, "--target", "slurm", expect=2)
+    assert "target `slurm` is not in `emit`; the plan emits `deepspeed`, `torchrun`" in outcome.stderr
+
+
+def test_a_target_that_is_not_written_yet_is_an_error_only_where_it_is_wanted(folder: Path) -> None:
+    text = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, megatron]").replace("shard { stage = 1 }", "")
+    (folder / "a.plan").write_text(text)
+    assert planc("lint", "a.plan", cwd=folder).returncode == 0
+    outcome = compiled(folder, expect=1)
+    assert outcome.stderr.startswith("error[PLN018]")
+    assert "warning" not in outcome.stderr
+    assert "`--target torchrun`" in outcome.stderr
+    assert not (folder / "out").exists()
+    outcome = compiled(folder, "--target", "torchrun")
+    assert "warning[PLN018]" in outcome.stderr
+    assert outcome.stdout == "wrote out/run/torchrun.sh\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "`a.plan` defines no plan"),
+        ("\n".join(CLEAN.splitlines()[:3]), "`a.plan` defines no plan"),
+        (CLEAN.replace("emit = [torchrun, deepspeed]", ""), "nothing to write: no plan emits a target"),
+    ],
+)
+def test_nothing_to_write_is_2(folder: Path, text: str, reason: str) -> None:
+    (folder / "a.plan").write_text(text)
+    assert f"planc: {reason}\n" in compiled(folder, expect=2).stderr
+
+
+def test_standard_input_is_compiled_too(folder: Path) -> None:
+    outcome = planc("compile", "-", "-o", "out", cwd=folder, stdin=CLEAN.encode())
+    assert outcome.returncode == 0
+    assert manifest(folder)["plan"]["file"] == "-"
+
+
+def test_a_closed_standard_output_hinders_no_writing(folder: Path) -> None:
+    outcome = subprocess.run(
+        ["bash", "-c", '"$@" >&-', "bash", *command("compile", "a.plan", "-o", "out")],
+        cwd=folder, env=environment(), capture_output=True, check=False,
+    )  # fmt: skip
+    assert outcome.returncode == 0
+    assert sorted(content(folder / "out" / "run")) == FILES
+
+
+def test_the_umask_decides_who_may_read(folder: Path) -> None:
+    previous = os.umask(0o077)
+    try:
+        compiled(folder)
+    finally:
+        os.umask(previous)
+    assert (folder / "out" / "run").stat().st_mode & 0o777 == 0o700
+    assert (folder / "out" / "run" / "torchrun.sh").stat().st_mode & 0o777 == 0o700
+    assert (folder / "out" / "run" / "ds_config.json").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,135 @@
+"""`planc explain` through its command line: each number with its formula, and why one is unknown."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from planc.facts.facts import FACTS
+from planc.resources import read_text
+from tests.commands.cli import BROKEN, CLEAN, ROOT, planc
+
+#: 7e9 parameters on 8 cards, as in the first table of the ZeRO paper, over the link of the issue.
+SEVEN = """\
+gpu card { memory = 80 GiB  bf16 = true  link = 400 GB/s }
+model seven { layers = 32  hidden = 4096  heads = 32  ffn = 11008  vocab = 32_000 }
+plan run { model = seven  cluster { gpu = card  nodes = 1  gpus_per_node = 8 }
+  shard { stage = STAGE }  batch { global = 64  micro = 1 }  precision = bf16
+}
+"""
+
+
+def explained(folder: Path, text: str, *arguments: str) -> Any:
+    (folder / "a.plan").write_text(text)
+    outcome = planc("explain", "a.plan", "--output-format", "json", *arguments, cwd=folder)
+    document = json.loads(outcome.stdout)
+    jsonschema.validate(document, json.loads(read_text("schemas/explain.schema.json")))
+    return document
+
+
+def numbers(document: Any) -> dict[str, Any]:
+    return {number["path"]: number for number in document["plans"][0]["numbers"]}
+
+
+def test_every_derived_number_is_there_with_its_evidence(tmp_path: Path) -> None:
+    found = numbers(explained(tmp_path, CLEAN))
+    assert list(found) == list(FACTS)
+    for number in found.values():
+        assert number["meaning"] and number["formula"] and number["source"]
+        assert number["inputs"] or not number["known"]
+    text = planc("explain", "a.plan", cwd=tmp_path).stdout
+    assert "  world.size = 8 ranks\n      Ranks in the job.\n      formula: nodes x gpus_per_node\n" in text
+    assert "      inputs:  cluster.nodes = 1, cluster.gpus_per_node = 8\n" in text
+    assert "  cluster.nodes = 1 " in text and "a.plan:2:35\n" in text
+    assert "activations, buffers and fragmentation come on top" in text
+    assert "upper bounds" in text
+    for path, number in found.items():
+        assert re.search(
+            rf"^  {re.escape(path)} = {re.escape(number['text']) if number['known'] else 'unknown'}", text, re.M
+        )
+
+
+def test_the_numbers_of_a_published_layout(tmp_path: Path) -> None:
+    states = {}
+    for stage in (0, 1, 2, 3):
+        found = numbers(explained(tmp_path, SEVEN.replace("STAGE", str(stage)), "--step-time", "200ms"))
+        parameters = found["model.total_parameters"]["value"]
+        assert parameters == 6_738_415_616  # Llama 2 7B
+        states[stage] = found["memory.total"]["value"] / parameters
+    assert states == {0: 16, 1: 5.5, 2: 3.75, 3: 2}
+    assert found["communication.data.time"]["value"] == pytest.approx(2 * parameters * 2 * 7 / 8 / 400e9)
+    share = found["communication.data.share"]
+    taken = found["communication.data.time"]["value"]
+    assert share["value"] == pytest.approx(taken / (taken + 0.2))
+    assert share["inputs"][1] == {"path": "step.without_communication", "value": 0.2, "text": "200 ms"}
+
+
+def test_an_unknown_number_says_what_would_supply_it(tmp_path: Path) -> None:
+    found = numbers(explained(tmp_path, CLEAN.replace("link = 450 GB/s", "")))
+    for path in ("communication.data.bandwidth", "communication.data.time", "communication.data.share"):
+        assert (found[path]["known"], found[path]["value"]) == (False, None)
+        assert "cluster.intra_node" in found[path]["missing"]
+    text = planc("explain", "a.plan", cwd=tmp_path).stdout
+    assert (
+        "  communication.data.time = unknown: `cluster.intra_node` is not set; it needs `cluster.intra_node`\n" in text
+    )
+    found = numbers(explained(tmp_path, CLEAN))
+    assert found["communication.data.share"]["missing"] == ["--step-time"]
+
+
+def test_engines_that_disagree_are_told_apart(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "finetune-8b.plan").read_text()
+    document = explained(tmp_path, text)
+    weights = [number for number in document["plans"][0]["numbers"] if number["path"] == "memory.weights"]
+    assert [(number["engines"], number["value"]) for number in weights] == [
+        (["fsdp2"], 8_030_261_248 / 2),
+        (["deepspeed"], 8_030_261_248 / 4),
+    ]
+    lines = planc("explain", "a.plan", cwd=tmp_path).stdout.splitlines()
+    assert lines[0] == "plan finetune (a.plan:5:6)"
+    assert lines[1].startswith("engine fsdp2: ") and lines[2].startswith("engine deepspeed: ")
+    assert "  memory.weights = 4.015 GB (3.739 GiB) [fsdp2], 2.008 GB (1.87 GiB) [deepspeed]" in lines
+    assert any(line.startswith("      inputs [fsdp2]: ") for line in lines)
+
+
+def test_a_faulty_plan_is_explained_as_far_as_it_is_known(tmp_path: Path) -> None:
+    (tmp_path / "a.plan").write_text(BROKEN)
+    outcome = planc("explain", "a.plan", cwd=tmp_path)
+    assert outcome.returncode == 1
+    assert outcome.stderr.startswith("error[PLN010]")
+    assert "  world.size = 8 ranks\n" in outcome.stdout
+    assert "  memory.total = unknown: " in outcome.stdout
+    assert not numbers(explained(tmp_path, BROKEN))["memory.total"]["known"]
+
+
+def test_a_plan_by_its_name(tmp_path: Path) -> None:
+    text = CLEAN + "plan second from run { }\n"
+    assert [plan["plan"] for plan in explained(tmp_path, text)["plans"]] == ["run", "second"]
+    assert [plan["plan"] for plan in explained(tmp_path, text, "--plan", "second")["plans"]] == ["second"]
+    outcome = planc("explain", "a.plan", "--plan", "secnd", cwd=tmp_path)
+    assert (outcome.returncode, outcome.stderr) == (2, "planc: no plan `secnd`; did you mean `second`?\n")
+
+
+@pytest.mark.parametrize("written", ["200ms", "200 ms", "0.2 s", "200_000us"])
+def test_step_times_are_written_as_in_the_language(tmp_path: Path, written: str) -> None:
+    found = numbers(explained(tmp_path, CLEAN, "--step-time", written))
+    assert found["communication.data.share"]["inputs"][1]["value"] == 0.2
+
+
+@pytest.mark.parametrize("written", ["200", "200 GB", "fast", "-1s", "0 s", "1 sec", "", "1 h 30 min"])
+def test_other_step_times_are_refused(tmp_path: Path, written: str) -> None:
+    (tmp_path / "a.plan").write_text(CLEAN)
+    outcome = planc("explain", "a.plan", f"--step-time={written}", cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert outcome.stderr.startswith("planc: --step-time")
+    assert "`200ms`" in outcome.stderr
+
+
+def test_the_same_plan_gives_the_same_bytes(tmp_path: Path) -> None:
+    (tmp_path / "a.plan").write_text(CLEAN)
+    assert len({planc("explain", "a.plan", cwd=tmp_path, PYTHONHASHSEED=str(seed)).stdout for seed in range(3)}) == 1

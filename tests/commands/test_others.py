@@ -1,0 +1,107 @@
+"""`planc rule`, `planc targets`, and what belongs to no command."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from planc.commands.main import COMMANDS
+from planc.commands.rule import all_entries
+from planc.targets import target_names
+from planc.version import VERSION
+from tests.commands.cli import command, environment, planc
+
+
+def test_the_list_of_rules(tmp_path: Path) -> None:
+    lines = planc("rule", cwd=tmp_path).stdout.splitlines()
+    assert all(re.fullmatch(r"PLN\d{3}  [a-z0-9-]+ +(error|warning|info) +[A-Z`].*\.", line) for line in lines)
+    codes = [line.split()[0] for line in lines]
+    assert codes == sorted(set(codes))
+    assert {"PLN001", "PLN010", "PLN101", "PLN901"} <= set(codes)
+
+
+def test_codes_and_names_are_used_once() -> None:
+    names = [entry.name for entry in all_entries()]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("word", ["PLN101", "pln101", "indivisible-world-size", "Indivisible-World-Size"])
+def test_a_page_by_code_or_name(tmp_path: Path, word: str) -> None:
+    outcome = planc("rule", word, cwd=tmp_path)
+    assert outcome.returncode == 0
+    lines = outcome.stdout.splitlines()
+    assert lines[0] == "PLN101 indivisible-world-size (error)"
+    assert [line.partition(":")[0] for line in lines if re.match("(Why|Example|Instead|Fix|Source):", line)] == [
+        "Why", "Example", "Instead", "Fix", "Source"
+    ]  # fmt: skip
+
+
+def test_every_page_can_be_shown(tmp_path: Path) -> None:
+    for entry in all_entries():
+        assert entry.page.count("\n") > 5, entry.code
+
+
+@pytest.mark.parametrize(
+    ("word", "guess"), [("indivisible-word-size", "indivisible-world-size"), ("PLN1O1", "PLN101"), ("\x1b[2J", None)]
+)
+def test_a_rule_that_there_is_not(tmp_path: Path, word: str, guess: str | None) -> None:
+    outcome = planc("rule", word, cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert outcome.stdout == ""
+    assert ("did you mean" in outcome.stderr) == (guess is not None)
+    assert (guess or "`\\x1b[2J`") in outcome.stderr
+    assert "\x1b" not in outcome.stderr
+
+
+def test_the_list_of_targets(tmp_path: Path) -> None:
+    outcome = planc("targets", cwd=tmp_path)
+    assert outcome.returncode == 0
+    listed = [line.split()[0] for line in outcome.stdout.splitlines() if line[:1].isalpha()]
+    assert listed[:-1] == list(target_names())
+    assert outcome.stdout.count("proved against") == len(target_names())
+    assert "not written by this version: " in outcome.stdout
+    assert "megatron" in outcome.stdout.splitlines()[-1]
+
+
+def test_the_version(tmp_path: Path) -> None:
+    outcome = planc("--version", cwd=tmp_path)
+    assert (outcome.returncode, outcome.stdout) == (0, f"planc {VERSION}\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_help(tmp_path: Path, name: str) -> None:
+    outcome = planc(name, "--help", cwd=tmp_path)
+    assert outcome.returncode == 0
+    assert outcome.stdout.startswith(f"usage: planc {name} ")
+    assert f"  {name:<10} {COMMANDS[name]}\n" in planc("--help", cwd=tmp_path).stdout
+
+
+def test_no_command_is_2_and_shows_the_help(tmp_path: Path) -> None:
+    outcome = planc(cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert outcome.stdout.startswith("usage: planc COMMAND")
+
+
+def test_a_command_that_there_is_not(tmp_path: Path) -> None:
+    outcome = planc("lnt", cwd=tmp_path)
+    assert (outcome.returncode, outcome.stderr) == (
+        2,
+        "planc: no command `lnt`; did you mean `lint`?; see `planc --help`\n",
+    )
+
+
+def test_a_fault_of_planc_is_told_from_one_of_a_plan(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom planc.commands import lint, main\n"
+        "def broken(*arguments): raise RuntimeError('oops')\n"
+        "lint.analyse = broken\nsys.exit(main.main(['lint']))\n"
+    )
+    outcome = subprocess.run(
+        [*command()[:1], "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert outcome.returncode == 2
+    assert "RuntimeError: oops" in outcome.stderr
+    assert outcome.stderr.endswith("planc: this is a fault of planc, not of your plan; the lines above say where\n")
