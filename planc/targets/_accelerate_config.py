@@ -71,6 +71,7 @@ def _common_obstacles(plan: Plan) -> Iterator[Obstacle]:
             yield Obstacle(
                 "sharding", path, "accelerate hands the NVMe folder to nobody", "emit `deepspeed`, or use `cpu`"
             )
+            break
     yield from _precision_obstacles(plan)
 
 
@@ -146,7 +147,7 @@ def _fsdp2_memory_obstacles(plan: Plan) -> Iterator[Obstacle]:
             "sharding", "offload.activations", "FSDP2 offloads recomputed activations only", "write `recompute = full`"
         )
     optimizer, weights = written(plan, "offload.optimizer"), written(plan, "offload.weights")
-    if (optimizer is None) != (weights is None):
+    if "nvme" not in (optimizer, weights) and (optimizer is None) != (weights is None):
         path = "offload.weights" if optimizer is None else "offload.optimizer"
         yield Obstacle("sharding", path, "FSDP2 offloads weights and optimizer states together",
                        "write `offload { optimizer = cpu  weights = cpu }`")  # fmt: skip
@@ -233,7 +234,7 @@ def _deepspeed_config(plan: Plan, facts: Facts) -> dict[str, Any]:
         "zero_stage": plan.value("shard.stage"),
         "gradient_accumulation_steps": plan.value("batch.accumulation"),
         # accelerate reads 0 as "not set", and DeepSpeed then clips at 1.0: a limit that no norm reaches says none.
-        "gradient_clipping": float("inf") if clip is None else real(clip),
+        "gradient_clipping": float("inf") if not clip else real(clip),
     }
     for key, path in (("offload_optimizer_device", "offload.optimizer"), ("offload_param_device", "offload.weights")):
         device = written(plan, path)

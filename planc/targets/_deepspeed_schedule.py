@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
-from planc.plan.units import EPOCHS, PLAIN, SAMPLES, STEPS, TOKENS
+from planc.plan.units import EPOCHS, PLAIN, STEPS, TOKENS
 from planc.targets._data import real
 from planc.targets._launch import is_unset, written
 
@@ -61,23 +61,24 @@ def obstacles(plan: Plan, facts: Facts) -> Iterator[Obstacle]:
     warmup = steps_of(plan, facts, "schedule.warmup")
     if isinstance(warmup, Obstacle):
         yield warmup
-    elif kind != "constant" and warmup is not None and warmup < FEWEST_WARMUP_STEPS:
+    elif warmup == 1 or (kind != "constant" and warmup == 0):
         path = "schedule.warmup" if plan.is_written("schedule.warmup") else "schedule"
-        yield Obstacle(path, f"DeepSpeed's `{kind}` schedule warms up for 2 steps at least", "write `warmup = 2 steps`")
-    yield from _end_obstacles(plan, facts, kind)
-
-
-def _end_obstacles(plan: Plan, facts: Facts, kind: str) -> Iterator[Obstacle]:
-    minimum = written(plan, "schedule.minimum")
+        message = f"DeepSpeed's `{kind}` schedule warms up for {FEWEST_WARMUP_STEPS} steps at least"
+        yield Obstacle(path, message, f"write `warmup = {FEWEST_WARMUP_STEPS} steps`")
     if kind == "constant":
-        if minimum is not None:
+        if written(plan, "schedule.minimum") is not None:
             yield Obstacle("schedule.minimum", "a constant schedule has no minimum", "remove it")
         return
     total = steps_of(plan, facts, "schedule.total")
-    if isinstance(total, Obstacle):
+    if isinstance(total, Obstacle) and not (isinstance(warmup, Obstacle) and warmup.message == total.message):
         yield total
-    elif total is None:
+    elif is_unset(plan, "schedule.total"):
         yield Obstacle("schedule", f"the `{kind}` schedule has no end", "write `train { duration = ... steps }`")
+    yield from _rate_obstacles(plan, kind)
+
+
+def _rate_obstacles(plan: Plan, kind: str) -> Iterator[Obstacle]:
+    minimum = written(plan, "schedule.minimum")
     if kind == "linear" and minimum is not None and minimum != 0:
         yield Obstacle("schedule.minimum", "DeepSpeed's linear schedule ends at zero", "use `cosine`, or `minimum = 0`")
     needs_peak = kind == "linear" or (minimum is not None and minimum != 0)
@@ -111,27 +112,30 @@ def scheduler_block(plan: Plan, facts: Facts) -> dict[str, Any] | None:
 
 def steps_of(plan: Plan, facts: Facts, path: str) -> int | Obstacle | None:
     """Optimizer steps that a length stands for, the last one whole; 0 for a warmup that is not set, None if unknown."""
-    if is_unset(plan, path) or written(plan, path) is None:
-        return 0 if path == "schedule.warmup" and is_unset(plan, path) else None
-    amount, dimension = plan.value(path)
+    if is_unset(plan, path):
+        return 0 if path == "schedule.warmup" else None
+    value = written(plan, path)
+    if value is None:
+        return None
+    amount, dimension = value
     if dimension == STEPS:
         return _up(amount)
     if dimension == PLAIN:
         total = steps_of(plan, facts, "schedule.total")
         if isinstance(total, int):
             return _up(amount * total)
-        return Obstacle(path, "a share of a length that is not known", "write the warmup in steps")
+        if total is None and is_unset(plan, "schedule.total"):
+            return Obstacle(path, "a share of a length that is not written", "write the warmup in steps")
+        return total
     if dimension == EPOCHS:
-        return Obstacle(path, "epochs are no number of steps yet", "write the length in steps")
-    per_step = facts["batch.global" if dimension == SAMPLES else "batch.tokens"]
-    if isinstance(per_step, Unknown):
-        if not per_step.unset:
-            return None
-        return Obstacle(
-            path, "tokens are no steps without a sequence length", "write `batch { sequence_length = ... }`"
-        )
-    assert dimension in (SAMPLES, TOKENS)
-    return _up(amount, per_step)
+        size = written(plan, "dataset.size")
+        if size is None:
+            return Obstacle(path, "epochs of a data set of unknown size", "write steps, or `dataset { size = ... }`")
+        amount, dimension = amount * size.value, size.dimension
+    if dimension == TOKENS and is_unset(plan, "batch.sequence_length"):
+        return Obstacle(path, "tokens, and no sequence length", "write `batch { sequence_length = ... }`")
+    per_step = facts["batch.tokens" if dimension == TOKENS else "batch.global"]
+    return None if isinstance(per_step, Unknown) else _up(amount, per_step)
 
 
 def _total(plan: Plan, facts: Facts) -> int:

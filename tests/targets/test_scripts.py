@@ -1,0 +1,311 @@
+"""Launch scripts, run: what they start, with which arguments and environment, and when they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planc.plan.model import Plan
+from tests.compiling import analysed, errors, written_out
+from tests.targets.stubs import Call, Outcome, Stubs
+
+HOSTILE = [
+    "a b'; touch MARK; $(touch MARK)",
+    '"; touch MARK; "',
+    "`touch MARK`",
+    "$(touch MARK)",
+    "line\nbreak\n\ttab\n",
+    "back\\slash \\n \\",
+    "!history !! % %s %d",
+    "--leading",
+    "-x",
+    "--",
+    "",
+    " ",
+    "*?[a-z]{a,b}~",
+    "~/home",
+    "[0]=x",
+    "[a]+=b",
+    "a=b",
+    "\u00fcn\u00ef\u4e2d\u6587 \U0001f600 \u202e",
+    "# no comment",
+    "a;b|c&d<e>f",
+    "'",
+    '"',
+    "\\'",
+    "EOF",
+    "${HOME} $HOME",
+]
+
+FLAVOURS = {
+    "torchrun, one node": ("torchrun", "torchrun.sh", 1),
+    "torchrun, two nodes": ("torchrun", "torchrun.sh", 2),
+    "accelerate, one node": ("accelerate", "accelerate.sh", 1),
+    "accelerate, two nodes": ("accelerate", "accelerate.sh", 2),
+    "job with torchrun, one node": ("slurm, torchrun", "job.sbatch", 1),
+    "job with torchrun, two nodes": ("slurm, torchrun", "job.sbatch", 2),
+    "job with accelerate, two nodes": ("slurm, accelerate", "job.sbatch", 2),
+}
+
+
+@pytest.fixture
+def stubs(tmp_path: Path) -> Stubs:
+    return Stubs(tmp_path / "stubs")
+
+
+def literal(text: str) -> str:
+    """The text as a string of the language."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
+
+
+def plan(targets: str, launch: str, *, nodes: int = 1, cluster: str = "", rest: str = "") -> Plan:
+    """A plan with these targets and this `launch`."""
+    text = f"""
+    gpu card {{ memory = 80 GiB  bf16 = true }}
+    model small {{ layers = 8  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000  family = "llama" }}
+    plan run {{
+      model = small
+      cluster {{ gpu = card  nodes = {nodes}  gpus_per_node = 8  {cluster} }}
+      shard {{ stage = 3 }}
+      batch {{ global = {64 * nodes}  micro = 1 }}
+      precision = bf16
+      {rest}
+      launch {{ {launch} }}
+      emit = [{targets}]
+    }}
+    """
+    analysis = analysed(text)
+    assert errors(analysis) == [], errors(analysis)
+    return analysis.plans[0]
+
+
+def start(
+    stubs: Stubs, folder: Path, cwd: Path, flavour: str, *arguments: str, **variables: str
+) -> tuple[list[Call], Outcome]:
+    """The calls of the launcher that a flavour's script makes, and the outcome."""
+    _, script, nodes = FLAVOURS[flavour]
+    if script == "job.sbatch":
+        outcome = stubs.submit(folder / script, *arguments, cwd=cwd, nodes=nodes, **variables)
+    else:
+        several = {"MASTER_ADDR": "n1", "NODE_RANK": "1"} if 1 < nodes else {}
+        outcome = stubs.run(folder / script, *arguments, cwd=cwd, **(several | variables))
+    return outcome.of("torchrun") + outcome.of("accelerate"), outcome
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_text_arrives_as_it_is_written(flavour: str, stubs: Stubs, tmp_path: Path) -> None:
+    targets, _, nodes = FLAVOURS[flavour]
+    mark = tmp_path / "mark"
+    texts = [text.replace("MARK", str(mark)) for text in HOSTILE]
+    variables = "  ".join(f"V{number} = {literal(text)}" for number, text in enumerate(texts))
+    arguments = ", ".join(literal(text) for text in texts)
+    program = texts[0] + ".py"
+    compiled = plan(targets, f"script = {literal(program)}  args = [{arguments}]  env {{ {variables} }}", nodes=nodes)
+    folder = written_out(compiled, tmp_path / "out dir")
+    calls, outcome = start(stubs, folder, tmp_path, flavour, "--more", texts[0])
+    assert outcome.status == 0, outcome.stderr
+    assert len(calls) == (nodes if "job" in flavour else 1)
+    for call in calls:
+        at = call.argv.index(program)
+        assert call.argv[at + 1 :] == [*texts, "--more", texts[0]]
+        assert [call.env[f"V{number}"] for number in range(len(texts))] == texts
+        assert call.cwd == str(tmp_path)
+    assert not mark.exists()
+
+
+_TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")) | st.sampled_from("\n\t"), max_size=30)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(script=_TEXT.filter(lambda text: text != ""), args=st.lists(_TEXT, max_size=4), value=_TEXT)
+def test_any_text_arrives_as_it_is_written(
+    script: str, args: list[str], value: str, stubs: Stubs, tmp_path: Path
+) -> None:
+    listed = ", ".join(literal(text) for text in args)
+    compiled = plan("torchrun", f"script = {literal(script)}  args = [{listed}]  env {{ VALUE = {literal(value)} }}")
+    (call,) = stubs.run(written_out(compiled, tmp_path) / "torchrun.sh", cwd=tmp_path).of("torchrun")
+    assert call.argv[4:] == [script if not script.startswith("-") else f"./{script}", *args]
+    assert call.env["VALUE"] == value
+
+
+def test_a_program_whose_name_begins_with_a_dash_is_no_option(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("torchrun", 'script = "-m.py"'), tmp_path)
+    (call,) = stubs.run(folder / "torchrun.sh", cwd=tmp_path).of("torchrun")
+    assert call.argv[-1] == "./-m.py"
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_environment_of_the_caller_wins(flavour: str, stubs: Stubs, tmp_path: Path) -> None:
+    targets, _, nodes = FLAVOURS[flavour]
+    compiled = plan(f"{targets}, deepspeed", 'script = "t.py"  env { A = "plan"  B = "plan" }', nodes=nodes)
+    folder = written_out(compiled, tmp_path)
+    given = {"A": "caller", "OMP_NUM_THREADS": "7", "DEEPSPEED_TIMEOUT": "3", "MASTER_PORT": "4242"}
+    calls, _ = start(stubs, folder, tmp_path, flavour, **given)
+    for call in calls:
+        assert {name: call.env[name] for name in given} == given
+        assert call.env["B"] == "plan"
+        standalone = "--standalone" in call.argv
+        assert standalone or any("4242" in argument for argument in call.argv)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_threads_are_cores_by_ranks(flavour: str, stubs: Stubs, tmp_path: Path) -> None:
+    """From the plan's cores; else from those that the node counts, at least one."""
+    targets, _, nodes = FLAVOURS[flavour]
+    for cluster, threads in (("cpu_cores = 100", "12"), ("cpu_cores = 4", "1"), ("", "1")):
+        folder = written_out(plan(targets, 'script = "t.py"', nodes=nodes, cluster=cluster), tmp_path)
+        calls, _ = start(stubs, folder, tmp_path, flavour)
+        assert {call.env["OMP_NUM_THREADS"] for call in calls} == {threads}
+
+
+@pytest.mark.parametrize("flavour", [name for name in FLAVOURS if "two" in name and "job" not in name])
+def test_without_a_master_nothing_starts(flavour: str, stubs: Stubs, tmp_path: Path) -> None:
+    targets, script, nodes = FLAVOURS[flavour]
+    folder = written_out(plan(targets, 'script = "t.py"', nodes=nodes), tmp_path)
+    outcome = stubs.run(folder / script, cwd=tmp_path, NODE_RANK="0")
+    assert (outcome.status, outcome.calls) == (2, [])
+    assert "no master" in outcome.stderr
+
+
+def test_in_an_allocation_the_master_is_its_first_host(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("torchrun", 'script = "t.py"', nodes=2), tmp_path)
+    slurm = {"SLURM_JOB_NODELIST": "n[7-8]", "STUB_HOSTS": "n7,n8", "SLURM_JOB_ID": "50001"}
+    outcome = stubs.run(folder / "torchrun.sh", cwd=tmp_path, **slurm)
+    (call,) = outcome.of("torchrun")
+    assert "--rdzv-endpoint=n7:20001" in call.argv
+    assert "--rdzv-id=50001" in call.argv
+    assert "--rdzv-backend=c10d" in call.argv
+    assert "master n7:20001" in outcome.stdout
+
+
+def test_where_slurm_cannot_name_the_hosts_nothing_starts(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("slurm", 'script = "t.py"', nodes=2), tmp_path)
+    (stubs.programs / "scontrol").write_text("#!/bin/sh\nexit 1\n")
+    outcome = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=2)
+    assert outcome.status != 0
+    assert outcome.calls == []
+
+
+def test_accelerate_on_several_nodes_needs_a_rank(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("accelerate", 'script = "t.py"', nodes=2), tmp_path)
+    outcome = stubs.run(folder / "accelerate.sh", cwd=tmp_path, MASTER_ADDR="n1")
+    assert (outcome.status, outcome.calls) == (2, [])
+    assert "NODE_RANK" in outcome.stderr
+
+
+def test_a_job_starts_one_launcher_a_node(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("slurm", 'script = "t.py"  restarts = 2', nodes=2, cluster="cpu_cores = 64"), tmp_path)
+    outcome = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=2, SLURM_CPUS_PER_TASK="64")
+    (srun,) = outcome.of("srun")
+    for option in (
+        "--kill-on-bad-exit=1",
+        "--ntasks=2",
+        "--nodes=2",
+        "--ntasks-per-node=1",
+        "--cpus-per-task=64",
+        "--export=ALL",
+    ):
+        assert option in srun.argv
+    for call in outcome.of("torchrun"):
+        assert call.argv == [
+            "--nnodes=2", "--nproc-per-node=8", "--max-restarts=2", "--rdzv-backend=c10d", "--rdzv-endpoint=n1:10042",
+            "--rdzv-id=20042", "t.py",
+        ]  # fmt: skip
+    assert "master n1:10042" in outcome.stdout
+
+
+def test_a_step_is_given_the_cpus_of_the_node_where_the_plan_names_none(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("slurm", 'script = "t.py"', nodes=2), tmp_path)
+    (srun,) = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=2).of("srun")
+    assert "--cpus-per-task=96" in srun.argv
+
+
+def test_each_task_of_a_job_knows_its_own_node(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("slurm, accelerate", 'script = "t.py"', nodes=2), tmp_path)
+    outcome = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=2)
+    ranks = [call.argv[call.argv.index("--machine_rank") + 1] for call in outcome.of("accelerate")]
+    assert ranks == ["0", "1"]
+    for call in outcome.of("accelerate"):
+        assert call.argv[call.argv.index("--config_file") + 1] == str(folder / "accelerate_fsdp2.yaml")
+        assert call.argv[call.argv.index("--main_process_ip") + 1] == "n1"
+        assert call.env["PET_RDZV_ID"] == "20042"
+
+
+def test_a_job_of_another_size_than_the_plan_does_not_start(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("slurm", 'script = "t.py"', nodes=2), tmp_path)
+    outcome = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=4)
+    assert (outcome.status, outcome.calls) == (2, [])
+    assert "2 nodes" in outcome.stderr
+    outside = stubs.run(folder / "job.sbatch", cwd=tmp_path)
+    assert (outside.status, outside.calls) == (2, [])
+    assert "sbatch" in outside.stderr
+
+
+@pytest.mark.parametrize("flavour", ["torchrun, one node", "job with torchrun, two nodes"])
+def test_ds_config_is_found_beside_the_script(flavour: str, stubs: Stubs, tmp_path: Path) -> None:
+    targets, _, nodes = FLAVOURS[flavour]
+    flag = 'deepspeed { config_flag = ["--deepspeed", "--deepspeed_config"] }'
+    folder = written_out(plan(f"{targets}, {flag}", 'script = "t.py"', nodes=nodes), tmp_path / "a b'c")
+    calls, outcome = start(stubs, folder, tmp_path, flavour, "more")
+    assert outcome.status == 0, outcome.stderr
+    for call in calls:
+        path = str(folder / "ds_config.json")
+        assert call.argv[call.argv.index("t.py") :] == ["t.py", "--deepspeed", "--deepspeed_config", path, "more"]
+    (folder / "ds_config.json").unlink()
+    calls, outcome = start(stubs, folder, tmp_path, flavour)
+    assert (outcome.status, calls) == (2, [])
+    assert "ds_config.json" in outcome.stderr
+
+
+def test_a_job_may_be_told_where_its_files_are(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("slurm, accelerate", 'script = "t.py"', nodes=2), tmp_path)
+    variables = {"STUB_COMMAND": "(null)"}
+    lost = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=2, **variables)
+    assert (lost.status, lost.calls) == (2, [])
+    found = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=2, PLANC_DIR=str(folder), **variables)
+    assert found.status == 0, found.stderr
+
+
+def test_accelerate_uses_the_file_that_the_caller_names(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("accelerate", 'script = "t.py"'), tmp_path)
+    (call,) = stubs.run(folder / "accelerate.sh", cwd=tmp_path).of("accelerate")
+    assert call.argv[:3] == ["launch", "--config_file", str(folder / "accelerate_fsdp2.yaml")]
+    assert call.env["ACCELERATE_GRADIENT_ACCUMULATION_STEPS"] == "8"
+    (call,) = stubs.run(folder / "accelerate.sh", cwd=tmp_path, PLANC_BACKEND="deepspeed").of("accelerate")
+    assert call.argv[2] == str(folder / "accelerate_deepspeed.yaml")
+    outcome = stubs.run(folder / "accelerate.sh", cwd=tmp_path, PLANC_BACKEND="fsdp1")
+    assert (outcome.status, outcome.calls) == (2, [])
+
+
+def test_the_log_folder_exists_before_anything_starts(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("torchrun", 'script = "t.py"', rest='log { directory = "my logs/run" }'), tmp_path)
+    stubs.run(folder / "torchrun.sh", cwd=tmp_path)
+    assert (tmp_path / "my logs" / "run").is_dir()
+
+
+def test_slurm_opens_no_file_in_a_folder_that_may_not_be_there(tmp_path: Path) -> None:
+    folder = written_out(plan("slurm", 'script = "t.py"', rest='log { directory = "logs" }'), tmp_path)
+    lines = (folder / "job.sbatch").read_text().splitlines()
+    assert [line for line in lines if line.startswith(("#SBATCH --output", "#SBATCH --error"))] == [
+        "#SBATCH --output=%x-%j.out"
+    ]
+
+
+def test_an_environment_is_activated_and_modules_are_loaded(stubs: Stubs, tmp_path: Path) -> None:
+    """Both by commands that read unset variables, as older ones do."""
+    (tmp_path / "my env" / "bin").mkdir(parents=True)
+    (tmp_path / "my env" / "bin" / "activate").write_text('export ACTIVATED="yes$OLD_PROMPT"\n')
+    setup = tmp_path / "setup"
+    setup.write_text('module() { export LOADED="$*$OLD_LIST"; }\nexport -f module\n')
+    launch = 'script = "t.py"  venv = "my env"  modules = ["cuda/12.8", "nccl 2"]'
+    folder = written_out(plan("torchrun", launch), tmp_path)
+    (call,) = stubs.run(folder / "torchrun.sh", cwd=tmp_path, BASH_ENV=str(setup)).of("torchrun")
+    assert call.env["LOADED"] == "load cuda/12.8 nccl 2"
+    assert call.env["ACTIVATED"] == "yes"
+    outcome = stubs.run(folder / "torchrun.sh", cwd=tmp_path)
+    assert (outcome.status, outcome.calls) == (2, [])
+    assert "module" in outcome.stderr
