@@ -1,17 +1,19 @@
 """planc: a linter and compiler for distributed training plans.
 
-How it is built. A plan's text goes one way, and each arrow is one function from the value on its left to that on its right:
+How it is built. A plan's text goes one way, and each arrow is one function from the value on its left to that on its
+right:
 
     text -> syntax tree -> resolved plan -> facts -+-> rules   -> diagnostics
     (source) (syntax)      (plan)          (facts) +-> targets -> emitted files
 
-- `source.py` names a text and places in it. `diagnostics/` is what planc says: one value, one renderer a form of output.
-- `syntax/` reads text: `lexer.py` and `parse.py` run the tables that lark makes of `grammar/plan.lark` (`build_tables.py`);
-  `nodes.py` is the tree, plain data; `errors.py` says what is wrong and where reading goes on.
+- `source.py` names a text and places in it. `diagnostics/` is what planc says: one value, one renderer a form of
+  output.
+- `syntax/` reads text: `lexer.py` and `parse.py` run the tables that lark makes of `grammar/plan.lark`
+  (`build_tables.py`); `nodes.py` is the tree, plain data; `errors.py` says what is wrong and where reading goes on.
 - `plan/` gives it meaning: `schema.py` is the language as data (every field with type, default and other names);
   `scope.py` finds names across files, `shape.py` merges inheritance and narrowing, `evaluate.py` and `coerce.py` turn
-  expressions into typed values, `solve.py` works out `auto`, `policies.py` checks policies, `resolve.py` runs all of them.
-  `model.py` is the result, a tree of located values, and imports none of the others.
+  expressions into typed values, `solve.py` works out `auto`, `policies.py` checks policies, `resolve.py` runs all of
+  them. `model.py` is the result, a tree of located values, and imports none of the others.
 - `facts/` derives numbers, a module a subject. A fact is a formula with its inputs; its docstring is its evidence.
 - `rules/` judge: a file a rule, found by its name; the docstring is the page that `planc rule` shows.
 - `targets/` write: a file a target, found by its name, with `templates/<target>/` and schemas beside it.
@@ -20,16 +22,15 @@ How it is built. A plan's text goes one way, and each arrow is one function from
 
 What holds everywhere (`tests/test_layers.py` checks the first two):
 
-- Imports go down only: commands, compiler, rules | targets, facts, plan, syntax, diagnostics, source. Rules and targets
-  never import each other or their neighbours.
+- Imports go down only: commands, compiler, rules | targets, facts, plan, syntax, diagnostics, source. Rules and
+  targets never import each other or their neighbours.
 - Nothing below `commands/` touches the world. Files that a plan uses come in through one `load` function.
-- No stage raises for what a user wrote: it returns a value and diagnostics, and carries on. What is faulty, missing or
-  misspelt becomes `Unknown`; a rule or fact that needs it stays silent. One cause gives one diagnostic.
+- No stage raises for what a user wrote: it returns a value and diagnostics, and carries on. What is faulty, missing
+  or misspelt becomes `Unknown`; a rule or fact that needs it stays silent. One cause gives one diagnostic.
 - Every number is exact until a time or a share is derived, and can be traced: formula, inputs, source, assumption.
 - Rules and targets read the same facts, so what is emitted was checked. Targets run only if there was no error.
 - The same text gives the same bytes: no clock, host, user, environment or set order reaches an output.
 - Start-up counts: values are NamedTuples, jinja2, yaml, json and argparse are imported where they are used.
 
-Absent on purpose: a plugin interface and a registry (a rule or target is a file in its folder), configuration of single
-rules (a rule that needs an option is not right yet), and torch: no file of planc imports a framework.
-"""
+Absent on purpose: a plugin interface and a registry (a rule or target is a file in its folder), configuration of
+single rules (a rule that needs an option is not right yet), and torch: no file of planc imports a framework. """

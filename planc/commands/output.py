@@ -1,14 +1,19 @@
-"""What the commands print, and how a run ends when it cannot be printed."""
+"""What the commands print, and how a run ends when it cannot be printed.
+
+Imports of planc stand inside the functions, so that `planc --version` and `planc --help` pay for none of it.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable
-from typing import TextIO
 
-from planc.diagnostics.diagnostic import Diagnostic, Severity
-from planc.diagnostics.text import render, visible
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than Python to start
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from planc.diagnostics.diagnostic import Diagnostic
 
 
 class CannotWork(Exception):
@@ -63,21 +68,25 @@ def in_color(choice: str, stream: TextIO | None) -> bool:
 
 def as_text(diagnostics: Iterable[Diagnostic], color: bool) -> str:
     """The diagnostics as text, with a blank line between two."""
+    from planc.diagnostics.text import render
+
     return "\n".join(render(diagnostic, color) for diagnostic in diagnostics)
 
 
 def is_error(diagnostic: Diagnostic) -> bool:
     """Whether a diagnostic makes `lint` fail and keeps `compile` from writing."""
-    return diagnostic.severity is Severity.ERROR
+    return diagnostic.severity.value == "error"
 
 
 def without_advice(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """The errors and warnings among the diagnostics; advice is shown to those who ask for it."""
-    return tuple(diagnostic for diagnostic in diagnostics if diagnostic.severity is not Severity.INFO)
+    return tuple(diagnostic for diagnostic in diagnostics if diagnostic.severity.value != "info")
 
 
 def quoted(text: str) -> str:
     """A word of the user's in backticks, harmless to a terminal."""
+    from planc.diagnostics.text import visible
+
     return f"`{visible(text)}`"
 
 

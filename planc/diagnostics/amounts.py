@@ -100,8 +100,11 @@ def ratio_text(value: Any) -> str:
 
 def plural(count: Any, noun: str) -> str:
     """A count with its noun: `1 rank`, `16 ranks`, `2 micro batches`."""
-    ending = "es" if noun.endswith(("ch", "s", "x")) else "s"
-    return f"{count_text(count)} {noun if count == 1 else noun + ending}"
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{count_text(count)} {noun[:-1]}ies"
+    return f"{count_text(count)} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
 
 
 def either(texts: Sequence[str], word: str = "or") -> str:

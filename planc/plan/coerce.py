@@ -93,7 +93,7 @@ def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
             span,
             f"the share {_shown(value)} is more than 1",
             "a share is from 0 to 1",
-            help=(f"`{_shown(value)} %` is {_shown(value)} hundredths",),
+            help=(f"write `{_shown(value)} %` if per cent are meant",),
         )
     return None
 

@@ -42,19 +42,51 @@ class Val(NamedTuple):
 ANY = Val(FAULTY, "any")
 
 
+Report = Callable[[Diagnostic], None]
+
+
 class Env(NamedTuple):
     """Where an expression is evaluated: how its paths are looked up, and where faults go."""
 
-    lookup: Callable[[nodes.Path], Val]
-    report: Callable[[Diagnostic], None]
+    lookup: Callable[[nodes.Path, Report], Val]
+    report: Report
 
 
-def evaluate(node: Any, env: Env, depth: int = 0) -> Val:
+def evaluate(node: Any, env: Env) -> Val:
     """The value of an expression."""
-    if MAX_DEPTH < depth:
+    if _is_too_deep(node):
         env.report(faults.TOO_COMPLEX.at(node.span, f"the expression is more than {MAX_DEPTH} operators deep"))
         return ANY
-    return _BY_NODE[type(node)](node, env, depth + 1)
+    return _evaluate(node, env)
+
+
+def _evaluate(node: Any, env: Env) -> Val:
+    return _BY_NODE[type(node)](node, env)
+
+
+def _is_too_deep(node: Any) -> bool:
+    """Whether an expression nests more operators than may be evaluated one inside the other."""
+    level, depth = [node], 0
+    while level:
+        depth += 1
+        if MAX_DEPTH < depth:
+            return True
+        level = [part for parent in level for part in _operands(parent)]
+    return False
+
+
+def _operands(node: Any) -> tuple[Any, ...]:
+    if isinstance(node, nodes.Binary):
+        return node.left, node.right
+    if isinstance(node, nodes.Unary):
+        return (node.operand,)
+    if isinstance(node, nodes.Member):
+        return node.item, node.container
+    if isinstance(node, nodes.List):
+        return node.items
+    if isinstance(node, nodes.Call):
+        return node.arguments
+    return (node.low, node.high) if isinstance(node, nodes.Range) else ()
 
 
 def is_word(node: Any) -> bool:
@@ -127,7 +159,7 @@ def described(val: Val) -> str:
     return names.get(val.form) or name_of(val.dimension)
 
 
-def _number(node: nodes.Number, env: Env, depth: int) -> Val:
+def _number(node: nodes.Number, env: Env) -> Val:
     result = amount(node)
     if isinstance(result, Diagnostic):
         env.report(result)
@@ -135,44 +167,44 @@ def _number(node: nodes.Number, env: Env, depth: int) -> Val:
     return Val(result.value, "number", result.dimension)
 
 
-def _string(node: nodes.String, env: Env, depth: int) -> Val:
+def _string(node: nodes.String, env: Env) -> Val:
     return Val(unescaped(node, env.report), "text")
 
 
-def _literal(node: nodes.Literal, env: Env, depth: int) -> Val:
+def _literal(node: nodes.Literal, env: Env) -> Val:
     if node.word == "auto":
         env.report(faults.MISPLACED.at(node.span, "`auto` stands alone as a value", help=("write the number here",)))
         return ANY
     return Val(None, "none") if node.word == "none" else Val(node.word == "true", "flag")
 
 
-def _path(node: nodes.Path, env: Env, depth: int) -> Val:
-    return env.lookup(node)
+def _path(node: nodes.Path, env: Env) -> Val:
+    return env.lookup(node, env.report)
 
 
-def _list(node: nodes.List, env: Env, depth: int) -> Val:
-    items = [evaluate(item, env, depth) for item in node.items]
+def _list(node: nodes.List, env: Env) -> Val:
+    items = [_evaluate(item, env) for item in node.items]
     unknown = next((item.value for item in items if isinstance(item.value, Unknown)), None)
     first = items[0] if items else Val((), "list")
     return Val(unknown or tuple(item.value for item in items), "list", first.dimension, first.words)
 
 
-def _range(node: nodes.Range, env: Env, depth: int) -> Val:
+def _range(node: nodes.Range, env: Env) -> Val:
     env.report(faults.MISPLACED.at(node.span, "a range is a choice, not a value", help=("write `in` before it",)))
     return ANY
 
 
-def _narrowed(node: nodes.Narrowed, env: Env, depth: int) -> Val:
+def _narrowed(node: nodes.Narrowed, env: Env) -> Val:
     env.report(faults.MISPLACED.at(node.span, "a section stands here in place of a number"))
     return ANY
 
 
-def _bad(node: nodes.Bad, env: Env, depth: int) -> Val:
+def _bad(node: nodes.Bad, env: Env) -> Val:
     return ANY
 
 
-def _unary(node: nodes.Unary, env: Env, depth: int) -> Val:
-    operand = evaluate(node.operand, env, depth)
+def _unary(node: nodes.Unary, env: Env) -> Val:
+    operand = _evaluate(node.operand, env)
     if node.operator == "not":
         truth = _truth(operand, node.operand.span, env)
         return Val(truth if isinstance(truth, Unknown) else not truth, "flag")
@@ -194,29 +226,29 @@ def _truth(val: Val, span: Span, env: Env) -> Any:
     return val.value
 
 
-def _binary(node: nodes.Binary, env: Env, depth: int) -> Val:
+def _binary(node: nodes.Binary, env: Env) -> Val:
     if node.operator in ("and", "or"):
-        left = _truth(evaluate(node.left, env, depth), node.left.span, env)
-        right = _truth(evaluate(node.right, env, depth), node.right.span, env)
+        left = _truth(_evaluate(node.left, env), node.left.span, env)
+        right = _truth(_evaluate(node.right, env), node.right.span, env)
         settles = node.operator == "or"
         if left is settles or right is settles:
             return Val(settles, "flag")
         return Val(next((side for side in (left, right) if isinstance(side, Unknown)), not settles), "flag")
     if node.operator in ("+", "-", "*", "/"):
-        return _arithmetic(node, evaluate(node.left, env, depth), evaluate(node.right, env, depth), env)
-    left, right = _sides(node.left, node.right, env, depth)
+        return _arithmetic(node, _evaluate(node.left, env), _evaluate(node.right, env), env)
+    left, right = _sides(node.left, node.right, env)
     return _compare(node, left, right, env)
 
 
-def _sides(left_node: Any, right_node: Any, env: Env, depth: int) -> tuple[Val, Val]:
+def _sides(left_node: Any, right_node: Any, env: Env) -> tuple[Val, Val]:
     """Both sides of a comparison; a single name beside a word is a word of the same kind."""
     quiet: list[Diagnostic] = []
-    left = evaluate(left_node, env._replace(report=quiet.append) if is_word(left_node) else env, depth)
+    left = _evaluate(left_node, env._replace(report=quiet.append) if is_word(left_node) else env)
     if left.form == "word" and is_word(right_node):
         for diagnostic in quiet:
             env.report(diagnostic)
         return left, word_of(right_node.names[0], left.words, env)
-    right = evaluate(right_node, env, depth)
+    right = _evaluate(right_node, env)
     if quiet and right.form == "word" and is_word(left_node):
         return word_of(left_node.names[0], right.words, env), right
     for diagnostic in quiet:
@@ -309,10 +341,10 @@ def whole(value: Any) -> Any:
     return int(value) if getattr(value, "denominator", 0) == 1 and not isinstance(value, bool) else value
 
 
-def _member(node: nodes.Member, env: Env, depth: int) -> Val:
+def _member(node: nodes.Member, env: Env) -> Val:
     if isinstance(node.container, nodes.Range):
-        low, high = evaluate(node.container.low, env, depth), evaluate(node.container.high, env, depth)
-        item = evaluate(node.item, env, depth)
+        low, high = _evaluate(node.container.low, env), _evaluate(node.container.high, env)
+        item = _evaluate(node.item, env)
         if any(side.form == "any" for side in (item, low, high)):
             return Val(FAULTY, "flag")
         for side, part in ((low, node.container.low), (high, node.container.high)):
@@ -327,12 +359,12 @@ def _member(node: nodes.Member, env: Env, depth: int) -> Val:
         outcomes = []
         for choice in node.container.items:
             equal = nodes.Binary(choice.span, "==", node.item, choice)  # type: ignore[arg-type]
-            left, right = _sides(node.item, choice, env, depth)
+            left, right = _sides(node.item, choice, env)
             outcomes.append(_compare(equal, left, right, env).value)
         if True in outcomes:
             return Val(not node.negated, "flag")
         return Val(next((outcome for outcome in outcomes if isinstance(outcome, Unknown)), node.negated), "flag")
-    container, item = evaluate(node.container, env, depth), evaluate(node.item, env, depth)
+    container, item = _evaluate(node.container, env), _evaluate(node.item, env)
     if container.form not in ("list", "any"):
         env.report(faults.WRONG_TYPE.at(node.container.span, f"{described(container)} where a list is due"))
         return Val(FAULTY, "flag")
@@ -342,7 +374,7 @@ def _member(node: nodes.Member, env: Env, depth: int) -> Val:
     return Val((item.value in container.value) != node.negated, "flag")
 
 
-def _call(node: nodes.Call, env: Env, depth: int) -> Val:
+def _call(node: nodes.Call, env: Env) -> Val:
     name = node.function.text
     if name not in FUNCTIONS:
         guess = nearest(name, FUNCTIONS)
@@ -354,7 +386,7 @@ def _call(node: nodes.Call, env: Env, depth: int) -> Val:
             )
         )
         return ANY
-    arguments = [evaluate(argument, env, depth) for argument in node.arguments]
+    arguments = [_evaluate(argument, env) for argument in node.arguments]
     problem, result = FUNCTIONS[name](arguments)
     if problem:
         env.report(faults.UNKNOWN_FUNCTION.at(node.span, f"`{name}` {problem}"))
@@ -447,7 +479,7 @@ FUNCTIONS: dict[str, Callable[[list[Val]], tuple[str, Val]]] = {
     "all": _over("flag", lambda items: all(items)),
 }
 
-_BY_NODE: dict[type, Callable[[Any, Env, int], Val]] = {
+_BY_NODE: dict[type, Callable[[Any, Env], Val]] = {
     nodes.Number: _number,
     nodes.String: _string,
     nodes.Literal: _literal,

@@ -39,7 +39,7 @@ def _fault(
 
 UNKNOWN_NAME = _fault(
     "PLN010", "unknown-name", "A name refers to nothing that this file knows.",
-    "a model, cluster, card, policy or plan is referred to by name; a mistyped name is never taken for the nearest one,\n"
+    "a model, cluster, card, policy or plan is referred to by name; a mistyped name is never taken for another,\n"
     "so nothing that depends on it can be checked.",
     _plan("", model="smal"), _plan(""),
     "correct the name, or bring its file in with `use`; the built-in ones need\n"

@@ -27,7 +27,7 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
             continue
         found: list[Any] = []
         paths: list[str] = []
-        env = Env(lambda path, paths=paths: _typed(path, report, lambda _: FAULTY, paths), found.append)  # type: ignore[misc]
+        env = Env(lambda path, report, paths=paths: _typed(path, report, lambda _: FAULTY, paths), found.append)  # type: ignore[misc]
         for part in (rule.condition, rule.guard):
             if part is not None:
                 val = evaluate(part, env)
@@ -69,7 +69,7 @@ def _judge(node: Any) -> Any:
         return None
 
     def judge(lookup: Lookup) -> Any:
-        return evaluate(node, Env(lambda path: _typed(path, _silent, lookup, []), _silent)).value
+        return evaluate(node, Env(lambda path, report: _typed(path, report, lookup, []), _silent)).value
 
     return judge
 

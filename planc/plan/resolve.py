@@ -168,7 +168,10 @@ class _Instance:
         shape = self._root
         for at, name in enumerate(path):
             slot = shape.slots.get(name)
-            field = shape.fields[name]
+            field = shape.fields.get(name)
+            if field is None:  # a block that is judged by itself has no plan around it
+                outside = Unknown(f"`{name}` is not part of this block", (".".join(path),))
+                return Located(outside, self._root.span, Origin.DEFAULTED, self._root.span), None
             if (
                 slot is None
                 and field.default is not None
@@ -385,9 +388,9 @@ class _Instance:
         return samples
 
     def _env(self, slot: Slot) -> Env:
-        return Env(lambda path: self._lookup(path, slot.home), self.report)
+        return Env(lambda path, report: self._lookup(path, slot.home, report), self.report)
 
-    def _lookup(self, path: nodes.Path, home: tuple[str, ...]) -> Val:
+    def _lookup(self, path: nodes.Path, home: tuple[str, ...], report: Report) -> Val:
         """The value at a path that starts at the block in which it is written."""
         names = tuple(name.text for name in path.names)
         full = home + names
@@ -397,7 +400,7 @@ class _Instance:
             kind = field.type.of if field is not None else kind
         field = field_at(kind, names)
         if field is None or not self._reaches(full):
-            self.report(unknown_path(path, kind))
+            report(unknown_path(path, kind))
             return ANY
         if field.type.form == "map":
             return Val(FAULTY, "record")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.plan import faults
 from planc.plan.model import Origin
 from planc.plan.names import nearest
@@ -320,11 +320,7 @@ class Merger:
         if kind == "plan":  # known by name: which plan saved a checkpoint, not what that plan resolves to
             return Shape("plan", head.text, head.span, fields_of("plan"), {}, (field.name,), False)
         shape = self.block(*found)
-        return (
-            None
-            if shape is None
-            else _inherited(shape).moved((*home, field.name))._replace(word=head.text, span=head.span)
-        )
+        return None if shape is None else _inherited(shape).moved((*home, field.name))._replace(word=head.text)
 
     def _variant(self, field: Field, head: nodes.Name, home: tuple[str, ...]) -> Shape | None:
         words = field.type.words
@@ -394,7 +390,12 @@ def _no_section(field: Field, value: Any) -> Diagnostic:
     due = {"record": f"write `{field.name} {{ ... }}`", "map": f'write `{field.name} {{ KEY = "..." }}`'}
     words = ", ".join(f"`{word}`" for word in field.type.words)
     advice = due.get(field.type.form) or (f"write one of {words}" if words else f"write the name of a {field.type.of}")
-    return faults.WRONG_TYPE.at(value.span, f"`{field.name}` is a {_FORMS[field.type.form]}", help=(advice,))
+    fixes: tuple[Fix, ...] = ()
+    if isinstance(value, nodes.String) and value.value in field.type.words:
+        advice = f"write `{value.value}` without quotes"
+        fixes = (Fix("remove the quotes", (Edit(value.span, value.value),), safe=True),)
+    due_here = _FORMS[field.type.form]
+    return faults.WRONG_TYPE.at(value.span, f"`{field.name}` is a {due_here}", help=(advice,), fixes=fixes)
 
 
 _FORMS = {"record": "section", "map": "map", "variant": "word", "reference": "reference"}
@@ -408,8 +409,8 @@ def _unknown_field(shape: Shape, key: nodes.Name, where: str) -> Diagnostic:
         if path == key.text or path.startswith(key.text + ".") or path == f"{shape.kind}.{key.text}"
     ]
     if derived and shape.kind in ("plan", derived[0].partition(".")[0]):
-        shown = f"`{derived[0]}` follows from the plan"
-        return faults.DERIVED_SET.at(key.span, f"`{key.text}` is derived, it cannot be set", shown)
+        label = "it follows from the other fields"
+        return faults.DERIVED_SET.at(key.span, f"`{key.text}` is derived, it cannot be set", label)
     guess = nearest(key.text, shape.fields) or next(
         (name for name, field in shape.fields.items() if key.text.replace("-", "_").lower() in field.also), None
     )

@@ -46,45 +46,77 @@ def options(field: str, sizes: tuple[int, ...]) -> list[str]:
 
 
 def tensor_fits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
-    """Whether a tensor size suits the world, the fast domain and the model, as far as they are known."""
+    """Whether a tensor size suits the world, the batch, the fast domain and the model, as far as they are known."""
+    suits, fills = tensor_suits(plan, facts), _fills(facts, "parallel.pipeline", "parallel.context")
+    return lambda size: suits(size) and fills(size)
+
+
+def tensor_suits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
+    """Whether a tensor size suits the fast domain and the model."""
     world, domain = facts["world.size"], facts["cluster.domain"]
-    others = _product(facts["parallel.pipeline"], facts["parallel.context"])
     heads, kv_heads, ffn = facts["model.heads"], facts["model.kv_heads"], facts["model.ffn"]
     latent = plan.value("model.attention") == "mla"
+    fits_one_domain = known(domain) and known(world) and world <= domain
 
-    def fits(size: int) -> bool:
+    def suits(size: int) -> bool:
         return (
-            _divides(size * others, world)
-            and (not known(domain) or (known(world) and world <= domain and size <= world) or _divides(size, domain))
+            (fits_one_domain or _divides(size, domain))
             and _divides(size, heads)
-            and (latent or _divides(size, kv_heads) or (known(kv_heads) and size % kv_heads == 0))
+            and (latent or _divides(size, kv_heads) or size % kv_heads == 0)
             and (not has_dense_layers(facts) or _divides(size, ffn))
         )
 
-    return fits
+    return suits
 
 
 def pipeline_fits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
-    """Whether a pipeline size suits the world and, unless a split is stated, the layers."""
-    world, layers = facts["world.size"], facts["model.layers"]
-    others = _product(facts["parallel.tensor"], facts["parallel.context"])
+    """Whether a pipeline size suits the world, the batch and, unless a split is stated, the layers."""
+    layers, fills = facts["model.layers"], _fills(facts, "parallel.tensor", "parallel.context")
     slots = layers + counted_as_layers(plan) if known(layers) else layers
-
-    def fits(size: int) -> bool:
-        return _divides(size * others, world) and (states_split(plan) or _divides(size * chunks(plan), slots))
-
-    return fits
+    return lambda size: fills(size) and (states_split(plan) or _divides(size * chunks(plan), slots))
 
 
 def context_fits(facts: Facts) -> Callable[[int], bool]:
-    """Whether a context size suits the world and the sequence length."""
-    world, length = facts["world.size"], facts["batch.sequence_length"]
-    others = _product(facts["parallel.tensor"], facts["parallel.pipeline"])
+    """Whether a context size suits the world, the batch and the sequence length."""
+    length, fills = facts["batch.sequence_length"], _fills(facts, "parallel.tensor", "parallel.pipeline")
+    return lambda size: fills(size) and _divides(sequence_pieces(facts, size), length)
 
-    def fits(size: int) -> bool:
-        return _divides(size * others, world) and _divides(sequence_pieces(facts, size), length)
 
-    return fits
+def passes_with(facts: Facts, data: int) -> int | None:
+    """Micro batches per replica with another number of replicas; None if the batch cannot be reached then."""
+    samples = facts["batch.global"]
+    micro, passes = (_written(facts, path) for path in ("batch.micro", "batch.accumulation"))
+    step = data * (micro or 1) * (passes or 1)
+    if not known(samples) or step == 0 or samples % step != 0 or (micro and passes and samples != step):
+        return None
+    return passes or (samples // step if micro else None)
+
+
+def data_with(facts: Facts, replica: int) -> int | None:
+    """Replicas if each took so many ranks; None if the world has a rest then, or the plan states another number."""
+    world, stated = facts["world.size"], _written(facts, "parallel.data")
+    if not known(world) or replica == 0 or world % replica != 0:
+        return None
+    return None if stated and world != stated * replica else int(world // replica)
+
+
+def _fills(facts: Facts, *others: str) -> Callable[[int], bool]:
+    """Whether a size, beside the other axes, cuts the world into replicas that still reach the batch."""
+    ranks = _product(*(facts[path] for path in others))
+    reached = known(facts["parallel.data"]) and passes_with(facts, facts["parallel.data"]) is not None
+
+    def fills(size: int) -> bool:
+        data = data_with(facts, size * ranks)
+        return not known(facts["world.size"]) or (
+            data is not None and (not reached or passes_with(facts, data) is not None)
+        )
+
+    return fills
+
+
+def _written(facts: Facts, path: str) -> int | None:
+    value = facts[path] if facts.plan.is_written(path) else None
+    return value if isinstance(value, int) else None
 
 
 def sequence_pieces(facts: Facts, context: int) -> int:

@@ -9,7 +9,7 @@ from planc.facts.arithmetic import divide
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._batch import global_text
-from planc.rules._numbers import chunks, known, nearest, options, pipeline_fits
+from planc.rules._numbers import chunks, data_with, known, nearest, options, passes_with, pipeline_fits
 
 IDLE_PERCENT = 20  # of a step that stages may stand idle
 
@@ -44,7 +44,7 @@ def smallest_group(plan: Plan, facts: Facts) -> int:
 
 def advice(plan: Plan, facts: Facts) -> Iterator[str]:
     """A global batch, and a smaller pipeline, that leave no more than the limit idle."""
-    stages, passes, per_pass = facts["parallel.pipeline"], facts["batch.accumulation"], facts["batch.per_pass"]
+    stages, per_pass = facts["parallel.pipeline"], facts["batch.per_pass"]
     virtual = chunks(plan)
     # (s - 1) / (v m + s - 1) <= l where v m >= (s - 1) (1 - l) / l; whole rounds suit every schedule.
     wanted = -(-(100 - IDLE_PERCENT) * (stages - 1) // (IDLE_PERCENT * virtual))
@@ -53,13 +53,18 @@ def advice(plan: Plan, facts: Facts) -> Iterator[str]:
         batch = global_text(plan, facts, per_pass * wanted)
         yield f"{batch} gives {plural(wanted, 'micro batch')}, {_idle(stages, wanted, virtual)} idle"
     fits = pipeline_fits(plan, facts)
-    fewer = nearest(stages, lambda size: size < stages and _busy(size, passes, virtual) and fits(size), least=2)
-    for choice, size in zip(options("pipeline", fewer), fewer, strict=True):
-        yield f"{choice} stands idle for {_idle(size, passes, virtual)}"
 
+    def passes_on(size: int) -> int:
+        ranks = size * facts["parallel.tensor"] * facts["parallel.context"]
+        return passes_with(facts, data_with(facts, ranks) or 0) or 0
 
-def _busy(stages: int, passes: int, virtual: int) -> bool:
-    return 100 * (stages - 1) <= IDLE_PERCENT * (virtual * passes + stages - 1)
+    def is_busy(size: int) -> bool:
+        filled = 100 * (size - 1) <= IDLE_PERCENT * (virtual * passes_on(size) + size - 1)
+        return size < stages and fits(size) and filled
+
+    for size in nearest(stages, is_busy, least=2):
+        change = options("pipeline", (size,))[0]
+        yield f"{change} gives {plural(passes_on(size), 'micro batch')}, {_idle(size, passes_on(size), virtual)} idle"
 
 
 def _idle(stages: int, passes: int, virtual: int) -> str:

@@ -58,7 +58,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     cards = f"{plural(facts['cluster.nodes'], 'node')} x {plural(facts['cluster.gpus_per_node'], 'GPU')}"
     yield Diagnostic(
         f"data-parallel size {count_text(data)}, but the world holds {plural(replicas, 'replica')}",
-        Label(span, f"{plural(world, 'rank')} / {count_text(replica)} ranks per replica = {count_text(replicas)}"),
+        Label(span, f"{plural(world, 'rank')} / {plural(replica, 'rank')} per replica = {count_text(replicas)}"),
         related(
             plan,
             span,

@@ -59,7 +59,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         yield _fault(plan, "parallel.tensor", "model.ffn", ("tensor size", tensor), ("FFN width", ffn), sizes)
     expert_tensor, width = facts["parallel.expert_tensor"], facts["model.experts.ffn"]
     if known(expert_tensor) and known(width) and width % expert_tensor != 0:
-        sizes = options("expert_tensor", nearest(expert_tensor, lambda size: width % size == 0))
+        world = facts["world.size"] if known(facts["world.size"]) else expert_tensor
+        sizes = options("expert_tensor", nearest(expert_tensor, lambda size: width % size == 0 and world % size == 0))
         yield _fault(
             plan,
             "parallel.expert_tensor",

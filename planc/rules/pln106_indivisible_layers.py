@@ -62,11 +62,11 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     by_chunks = counted % stages == 0
     span = place(plan, "pipeline.chunks" if by_chunks else "parallel.pipeline", "parallel.pipeline")
     parts = plural(stages, "stage") + (f" x {plural(per_rank, 'chunk')}" if 1 < per_rank else "")
-    total = f"{plural(layers, 'layer')} + {count_text(extra)} at the ends" if extra else plural(layers, "layer")
+    total = f"{count_text(layers)} + {count_text(extra)}" if extra else count_text(layers)
     share = f"{quotient_text(counted, slots)} a {'chunk' if 1 < per_rank else 'stage'}"
     yield Diagnostic(
-        f"{parts} do not divide {plural(counted, 'layer')}",
-        Label(span, f"{total} / {count_text(slots)} = {share}"),
+        f"{parts} do not divide {total} layers",
+        Label(span, f"{plural(counted, 'slot' if extra else 'layer')} / {count_text(slots)} = {share}"),
         related(
             plan,
             span,

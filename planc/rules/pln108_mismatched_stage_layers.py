@@ -104,66 +104,59 @@ def _even(layers: int, stages: int) -> tuple[str, ...]:
 
 
 def _ends(plan: Plan, facts: Facts, ends: dict[str, int]) -> Iterator[Diagnostic]:
-    layers, stages, per_rank = facts["model.layers"], facts["parallel.pipeline"], chunks(plan)
+    layers, stages = facts["model.layers"], facts["parallel.pipeline"]
     strict = facts.engine.name in ("megatron", "generic")
+    per_rank = chunks(plan) if strict else 1
     taken, middle = sum(ends.values()), stages - len(ends)
-    rest = layers - taken
     path = next(reversed(ends))
-    span = place(plan, path)
-    fault = _fault(layers, taken, rest, middle, per_rank if strict else 1, strict)
-    uneven = next((name for name, count in ends.items() if strict and count % per_rank != 0), None)
-    if fault is None and uneven is not None:
-        span = place(plan, uneven)
-        fault = f"{plural(ends[uneven], 'layer')} do not divide into {plural(per_rank, 'chunk')}", "at one end"
-    if fault is None and strict and 0 in ends.values():
-        span = place(plan, next(name for name, count in ends.items() if count == 0))
-        fault = "a stage of 0 layers stands at an end", "Megatron wants at least 1"
+    fault = _fault(layers, taken, middle, per_rank, strict)
+    if fault is None and strict:
+        path, fault = _fault_at_one_end(ends, path, per_rank)
     if fault is None:
         return
     message, text = fault
-    fits = nearest(
-        ends[path],
-        lambda count: _fits(layers - taken + ends[path] - count, middle, per_rank if strict else 1, strict, count),
-    )
+    span = place(plan, path)
+    others, even = taken - ends[path], max(1, layers // stages)
+
+    def fits(end: int) -> bool:
+        return end % per_rank == 0 and _fault(layers, others + end, middle, per_rank, strict) is None
+
+    sizes = ((even,) if fits(even) else ()) or nearest(even, fits)
+    names = [(name, plural(count, "layer")) for name, count in ends.items()]
+    labels = (*names, ("parallel.pipeline", plural(stages, "stage")), ("model.layers", plural(layers, "layer")))
     yield Diagnostic(
         message,
         Label(span, text),
-        related(
-            plan,
-            span,
-            *((name, "") for name in ends),
-            ("parallel.pipeline", plural(stages, "stage")),
-            ("model.layers", plural(layers, "layer")),
-        ),
-        help=(f"use {either(options(path.rpartition('.')[2], fits))}",) if fits else (),
+        related(plan, span, *labels),
+        help=(f"use {either(options(path.rpartition('.')[2], sizes))}",) if sizes else (),
     )
 
 
-def _fault(layers: int, taken: int, rest: int, middle: int, per_rank: int, strict: bool) -> tuple[str, str] | None:
+def _fault(layers: int, taken: int, middle: int, per_rank: int, strict: bool) -> tuple[str, str] | None:
     """Message and label of what is wrong with the layers that the ends leave to the middle stages."""
+    rest = layers - taken
     text = f"{plural(layers, 'layer')} - {count_text(taken)} at the ends = {count_text(rest)}"
-    if rest < 0:
+    if rest < 0 or (middle <= 0 and rest != 0):
         return f"the ends take {count_text(taken)} of {plural(layers, 'layer')}", text
     if middle <= 0:
-        return (f"the ends take {count_text(taken)} of {plural(layers, 'layer')}", text) if rest else None
+        return None
     if rest < middle:
         return f"the ends leave {plural(rest, 'layer')} for {plural(middle, 'other stage')}", text
     if strict and rest % (middle * per_rank) != 0:
-        share = quotient_text(rest, middle * per_rank)
-        unit = "chunk" if 1 < per_rank else "stage"
-        return (
-            f"the ends leave {plural(rest, 'layer')} for {plural(middle, 'other stage')}",
-            f"{text}, {share} a {unit}",
-        )
+        share = f"{quotient_text(rest, middle * per_rank)} a {'chunk' if 1 < per_rank else 'stage'}"
+        return f"the ends leave {plural(rest, 'layer')} for {plural(middle, 'other stage')}", f"{text}, {share}"
     return None
 
 
-def _fits(rest: int, middle: int, per_rank: int, strict: bool, end: int) -> bool:
-    if end % per_rank != 0 or rest < 0:
-        return False
-    if middle <= 0:
-        return rest == 0
-    return middle <= rest and (not strict or rest % (middle * per_rank) == 0)
+def _fault_at_one_end(ends: dict[str, int], path: str, per_rank: int) -> tuple[str, tuple[str, str] | None]:
+    """Which end Megatron refuses for its own layers, and what is wrong with them."""
+    for name, count in ends.items():
+        if count == 0:
+            return name, ("a stage of 0 layers stands at an end", "Megatron wants at least 1")
+        if count % per_rank != 0:
+            share = f"{count_text(count)} / {count_text(per_rank)} = {quotient_text(count, per_rank)} a chunk"
+            return name, (f"{plural(count, 'layer')} do not divide into {plural(per_rank, 'chunk')}", share)
+    return path, None
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("model.layers", "parallel.pipeline", "pipeline"))

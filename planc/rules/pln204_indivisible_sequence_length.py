@@ -56,13 +56,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if length % pieces == 0:
         return
     span = place(plan, "batch.sequence_length")
-    parts = [plural(context, "context rank")] if 1 < context else []
+    pairs = " with two pieces each" if facts.engine.name in ("megatron", "fsdp2") else ""
+    parts = [plural(context, "context rank") + pairs] if 1 < context else []
     parts += [plural(tensor, "tensor rank")] if facts["parallel.sequence"] else []
     text = plan["batch.sequence_length"].span.text
     lengths = [f"`sequence_length = {in_the_manner_of(text, fit)}`" for fit in multiples(length, pieces)]
     yield Diagnostic(
         f"sequence length {count_text(length)} does not divide into {count_text(pieces)} pieces",
-        Label(span, f"{either(parts, 'and')} want {count_text(pieces)} of {quotient_text(length, pieces)}"),
+        Label(span, f"{quotient_text(length, pieces)} tokens a piece: {either(parts, 'and')}"),
         related(
             plan,
             span,

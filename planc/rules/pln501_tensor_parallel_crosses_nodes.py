@@ -47,7 +47,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.arithmetic import divide
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import known, nearest, options, tensor_fits
+from planc.rules._numbers import known, nearest, options, tensor_fits, tensor_suits
 from planc.rules._places import place, related
 from planc.rules.rule import Rule
 
@@ -92,15 +92,19 @@ def _slower(facts: Facts) -> str:
 def _advice(plan: Plan, facts: Facts) -> Iterator[str]:
     tensor, pipeline, layers = facts["parallel.tensor"], facts["parallel.pipeline"], facts["model.layers"]
     unit = "node" if facts["cluster.domain"] == facts["cluster.gpus_per_node"] else "domain"
-    fits = tensor_fits(plan, facts)
-    smaller = next(iter(nearest(tensor, lambda size: size < tensor and fits(size))), None)
-    if smaller is None:
-        return
-    choices = options("tensor", (smaller,))
-    deeper = pipeline * tensor // smaller if known(pipeline) and tensor % smaller == 0 else None
-    if deeper is not None and (not known(layers) or layers % deeper == 0):
-        choices += options("pipeline", (deeper,))
-    yield f"use {either(choices, 'and')} to keep each group on one {unit}"
+    suits, fits = tensor_suits(plan, facts), tensor_fits(plan, facts)
+
+    def deeper(size: int) -> int | None:
+        """The pipeline size that takes up what a smaller tensor size leaves, if the layers allow it."""
+        stages = pipeline * tensor // size if known(pipeline) and tensor % size == 0 else None
+        return stages if stages is not None and (not known(layers) or layers % stages == 0) else None
+
+    for size in nearest(
+        tensor, lambda size: size < tensor and (fits(size) or (suits(size) and deeper(size) is not None))
+    ):
+        stages = deeper(size)
+        choices = options("tensor", (size,)) + (options("pipeline", (stages,)) if stages is not None else [])
+        yield f"use {either(choices, 'and')} to keep each group on one {unit}"
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("parallel.straddling", "parallel.tensor", "cluster.domain"))

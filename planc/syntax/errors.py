@@ -68,6 +68,14 @@ def _is_first_on_line(source: Source, token: Token) -> bool:
     return not source.text[start : token.start].strip(" \t")
 
 
+def unclosed_string(source: Source, segment: list[Token]) -> Diagnostic | None:
+    """The fault of the first string in a segment that is not closed; None if each is."""
+    for token in segment:
+        if token.type == ERROR and source.text[token.start] == '"':
+            return _unreadable(source, token, source.text[token.start : token.end], False)
+    return None
+
+
 def next_entry(tokens: list[Token], at: int) -> int:
     """Index of the first token, from `at` on, at which reading may go on: an entry, a closing bracket or the end.
 
@@ -138,7 +146,7 @@ def unexpected(source: Source, tokens: list[Token], at: int, values: list[Any], 
         )
     if text == "/" and tokens[at + 1].type == "SLASH":
         return SYNTAX_ERROR.at(span, "`//` opens no comment", help=("a comment begins with `#`",))
-    if token.type == "COMPARE" and values and isinstance(values[-1], nodes.Binary):
+    if token.type == "COMPARE" and any(isinstance(value, Token) and value.type == "COMPARE" for value in values[-3:]):
         return SYNTAX_ERROR.at(span, "comparisons do not chain", help=("write `b in 1..8`, or join two with `and`",))
     words = [word for kind, word in _WORDS if kind in expected]
     found = "the end" if token.type == END else f"`{_short(text)}`"

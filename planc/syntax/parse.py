@@ -128,7 +128,8 @@ def _read_segment(source: Source, tables: _Tables, segment: list[Token], diagnos
         if any(not isinstance(node, nodes.Bad) for node in found):
             return found
     else:
-        diagnostics.append(unmatched)
+        # A string that is not closed swallows the braces after it in its line, and is then what is wrong.
+        diagnostics.append(errors.unclosed_string(source, segment) or unmatched)
     span = Span(source, segment[0].start, segment[-1].end)
     if segment[0].type != "KIND" or len(segment) < 2 or segment[1].type not in ("NAME", "STRING", "KEY"):
         return [nodes.Bad(span, ())]
