@@ -79,7 +79,10 @@ def _medians(commands: dict[str, list[str | Path]], folder: Path, runs: int) -> 
 
 
 def _run(command: list[str]) -> None:
-    subprocess.run(command, env=_environment(), check=True, stdout=subprocess.DEVNULL)
+    """Runs a command, and shows what it printed only if it fails."""
+    outcome = subprocess.run(command, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if outcome.returncode:
+        sys.exit(outcome.stdout.decode() + f"failed: {' '.join(command)}")
 
 
 def _environment() -> dict[str, str]:
