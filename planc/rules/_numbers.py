@@ -14,7 +14,7 @@ from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
 
-_STEPS = 4096  # candidates that a search looks at in either direction
+_STEPS = 1024  # candidates that a search looks at in either direction
 
 
 def known(value: Any) -> bool:
@@ -83,13 +83,22 @@ def context_fits(facts: Facts) -> Callable[[int], bool]:
 
 
 def passes_with(facts: Facts, data: int) -> int | None:
-    """Micro batches per replica with another number of replicas; None if the batch cannot be reached then."""
+    """Micro batches per replica with another number of replicas; None if no whole number follows."""
     samples = facts["batch.global"]
-    micro, passes = (_written(facts, path) for path in ("batch.micro", "batch.accumulation"))
-    step = data * (micro or 1) * (passes or 1)
-    if not known(samples) or step == 0 or samples % step != 0 or (micro and passes and samples != step):
+    micro, passes = _written(facts, "batch.micro"), _written(facts, "batch.accumulation")
+    if not known(samples) or not reaches_batch(facts, data):
         return None
-    return passes or (samples // step if micro else None)
+    return passes or (int(samples // (micro * data)) if micro else None)
+
+
+def reaches_batch(facts: Facts, data: int) -> bool:
+    """Whether so many replicas reach the global batch with the written micro batch and passes, or it is not known."""
+    samples = facts["batch.global"]
+    micro, passes = _written(facts, "batch.micro"), _written(facts, "batch.accumulation")
+    if not known(samples):
+        return True
+    step = data * (micro or 1) * (passes or 1)
+    return bool(samples == step if micro and passes else _divides(step, samples))
 
 
 def data_with(facts: Facts, replica: int) -> int | None:
@@ -101,15 +110,18 @@ def data_with(facts: Facts, replica: int) -> int | None:
 
 
 def _fills(facts: Facts, *others: str) -> Callable[[int], bool]:
-    """Whether a size, beside the other axes, cuts the world into replicas that still reach the batch."""
+    """Whether a size, beside the other axes, cuts the world into replicas that reach the batch.
+
+    The batch is left out of it where it is at fault itself: then no size would help.
+    """
     ranks = _product(*(facts[path] for path in others))
-    reached = known(facts["parallel.data"]) and passes_with(facts, facts["parallel.data"]) is not None
+    at_fault = known(facts["parallel.data"]) and not reaches_batch(facts, facts["parallel.data"])
 
     def fills(size: int) -> bool:
+        if not known(facts["world.size"]):
+            return True
         data = data_with(facts, size * ranks)
-        return not known(facts["world.size"]) or (
-            data is not None and (not reached or passes_with(facts, data) is not None)
-        )
+        return data is not None and (at_fault or reaches_batch(facts, data))
 
     return fills
 

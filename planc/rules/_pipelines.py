@@ -51,6 +51,8 @@ def advice(plan: Plan, facts: Facts) -> Iterator[str]:
     wanted = -(-wanted // stages) * stages
     if known(per_pass):
         batch = global_text(plan, facts, per_pass * wanted)
+        if plan.is_written("batch.accumulation"):
+            batch += f" and {options('accumulation', (wanted,))[0]}"
         yield f"{batch} gives {plural(wanted, 'micro batch')}, {_idle(stages, wanted, virtual)} idle"
     fits = pipeline_fits(plan, facts)
 

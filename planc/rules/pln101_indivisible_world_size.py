@@ -45,7 +45,7 @@ from planc.diagnostics.amounts import count_text, either, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import context_fits, known, nearest, options, pipeline_fits, tensor_fits
+from planc.rules._numbers import context_fits, nearest, options, pipeline_fits, reaches_batch, tensor_fits
 from planc.rules._places import place, related, together
 from planc.rules.rule import Rule
 
@@ -87,10 +87,13 @@ def _advice(plan: Plan, facts: Facts, split: list[str]) -> Iterator[str]:
     if sizes:
         yield f"the nearest sizes that fit are {either(sizes, 'and')}" if 1 < len(sizes) else f"{sizes[0]} fits"
     gpus, replica = facts["cluster.gpus_per_node"], facts["world.model_parallel"]
-    if known(gpus):
-        nodes = options("nodes", nearest(facts["cluster.nodes"], lambda count: count * gpus % replica == 0))
-        if nodes:
-            yield f"this layout fits {either(nodes)}"
+
+    def holds(count: int) -> bool:
+        return count * gpus % replica == 0 and reaches_batch(facts, count * gpus // replica)
+
+    nodes = options("nodes", nearest(facts["cluster.nodes"], holds))
+    if nodes and not plan.is_written("parallel.data"):
+        yield f"this layout fits {either(nodes)}"
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("world.size", "world.model_parallel", "world.leftover"))
