@@ -50,7 +50,10 @@ def _solve(path: str, is_auto: Callable[[str], bool], value: Callable[[str], Any
 
 
 def _value(path: str, is_auto: Callable[[str], bool], value: Callable[[str], Any], used: frozenset[int]) -> Any:
-    return _solve(path, is_auto, value, used) if is_auto(path) else value(path)
+    if is_auto(path):
+        return _solve(path, is_auto, value, used)
+    found = value(path)
+    return Unknown(f"`{path}` is not set", (path,), unset=True) if found is None else found
 
 
 def _product(factors: list[Any]) -> Any:

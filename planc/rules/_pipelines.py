@@ -57,7 +57,10 @@ def advice(plan: Plan, facts: Facts) -> Iterator[str]:
     fits = pipeline_fits(plan, facts)
 
     def passes_on(size: int) -> int:
-        ranks = size * facts["parallel.tensor"] * facts["parallel.context"]
+        tensor, context = facts["parallel.tensor"], facts["parallel.context"]
+        if not known(tensor, context):
+            return 0
+        ranks = size * tensor * context
         return passes_with(facts, data_with(facts, ranks) or 0) or 0
 
     def is_busy(size: int) -> bool:
