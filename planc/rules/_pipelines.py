@@ -58,7 +58,7 @@ def advice(plan: Plan, facts: Facts) -> Iterator[str]:
 
     def passes_on(size: int) -> int:
         tensor, context = facts["parallel.tensor"], facts["parallel.context"]
-        if not known(tensor, context):
+        if not (known(tensor) and known(context)):
             return 0
         ranks = size * tensor * context
         return passes_with(facts, data_with(facts, ranks) or 0) or 0
