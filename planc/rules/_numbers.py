@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import lcm
-from typing import Any
+from typing import Any, NamedTuple
 
 from planc.diagnostics.amounts import count_text
 from planc.facts.engine import engines
@@ -48,14 +48,14 @@ def options(field: str, sizes: tuple[int, ...]) -> list[str]:
 def tensor_fits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
     """Whether a tensor size suits the world, the batch, the fast domain and the model, as far as they are known."""
     suits, fills = tensor_suits(plan, facts), _fills(facts, "parallel.pipeline", "parallel.context")
-    return lambda size: suits(size) and fills(size)
+    return lambda size: fills(size) and suits(size)
 
 
 def tensor_suits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
     """Whether a tensor size suits the fast domain and the model."""
     world, domain = facts["world.size"], facts["cluster.domain"]
     heads, kv_heads, ffn = facts["model.heads"], facts["model.kv_heads"], facts["model.ffn"]
-    latent = plan.value("model.attention") == "mla"
+    latent, dense = plan.value("model.attention") == "mla", has_dense_layers(facts)
     fits_one_domain = known(domain) and known(world) and world <= domain
 
     def suits(size: int) -> bool:
@@ -63,7 +63,7 @@ def tensor_suits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
             (fits_one_domain or _divides(size, domain))
             and _divides(size, heads)
             and (latent or _divides(size, kv_heads) or size % kv_heads == 0)
-            and (not has_dense_layers(facts) or _divides(size, ffn))
+            and (not dense or _divides(size, ffn))
         )
 
     return suits
@@ -72,8 +72,9 @@ def tensor_suits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
 def pipeline_fits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
     """Whether a pipeline size suits the world, the batch and, unless a split is stated, the layers."""
     layers, fills = facts["model.layers"], _fills(facts, "parallel.tensor", "parallel.context")
+    per_rank, stated = chunks(plan), states_split(plan)
     slots = layers + counted_as_layers(plan) if known(layers) else layers
-    return lambda size: fills(size) and (states_split(plan) or _divides(size * chunks(plan), slots))
+    return lambda size: fills(size) and (stated or _divides(size * per_rank, slots))
 
 
 def context_fits(facts: Facts) -> Callable[[int], bool]:
@@ -82,31 +83,45 @@ def context_fits(facts: Facts) -> Callable[[int], bool]:
     return lambda size: fills(size) and _divides(sequence_pieces(facts, size), length)
 
 
-def passes_with(facts: Facts, data: int) -> int | None:
-    """Micro batches per replica with another number of replicas; None if no whole number follows."""
+class Batch(NamedTuple):
+    """The global batch, and what of micro batch and passes is written; None for what is not."""
+
+    samples: int | None
+    micro: int | None
+    passes: int | None
+
+    def is_reached_by(self, data: int) -> bool:
+        """Whether so many replicas reach the global batch, or it is not known."""
+        if self.samples is None:
+            return True
+        step = data * (self.micro or 1) * (self.passes or 1)
+        return self.samples == step if self.micro and self.passes else _divides(step, self.samples)
+
+    def passes_of(self, data: int) -> int | None:
+        """Micro batches per replica with so many replicas; None if no whole number follows."""
+        if self.samples is None or data == 0 or not self.is_reached_by(data):
+            return None
+        return self.passes or (self.samples // (self.micro * data) if self.micro else None)
+
+
+def batch_of(facts: Facts) -> Batch:
+    """The batch as far as it is written."""
     samples = facts["batch.global"]
-    micro, passes = _written(facts, "batch.micro"), _written(facts, "batch.accumulation")
-    if not known(samples) or not reaches_batch(facts, data):
-        return None
-    return passes or (int(samples // (micro * data)) if micro else None)
+    return Batch(
+        samples if known(samples) else None, _written(facts, "batch.micro"), _written(facts, "batch.accumulation")
+    )
 
 
-def reaches_batch(facts: Facts, data: int) -> bool:
-    """Whether so many replicas reach the global batch with the written micro batch and passes, or it is not known."""
-    samples = facts["batch.global"]
-    micro, passes = _written(facts, "batch.micro"), _written(facts, "batch.accumulation")
-    if not known(samples):
-        return True
-    step = data * (micro or 1) * (passes or 1)
-    return bool(samples == step if micro and passes else _divides(step, samples))
-
-
-def data_with(facts: Facts, replica: int) -> int | None:
+def data_with(facts: Facts) -> Callable[[int], int | None]:
     """Replicas if each took so many ranks; None if the world has a rest then, or the plan states another number."""
     world, stated = facts["world.size"], _written(facts, "parallel.data")
-    if not known(world) or replica == 0 or world % replica != 0:
-        return None
-    return None if stated and world != stated * replica else int(world // replica)
+
+    def data(replica: int) -> int | None:
+        if not known(world) or replica == 0 or world % replica != 0:
+            return None
+        return None if stated and world != stated * replica else int(world // replica)
+
+    return data
 
 
 def _fills(facts: Facts, *others: str) -> Callable[[int], bool]:
@@ -114,14 +129,13 @@ def _fills(facts: Facts, *others: str) -> Callable[[int], bool]:
 
     The batch is left out of it where it is at fault itself: then no size would help.
     """
-    ranks = _product(*(facts[path] for path in others))
-    at_fault = known(facts["parallel.data"]) and not reaches_batch(facts, facts["parallel.data"])
+    ranks, batch, replicas = _product(*(facts[path] for path in others)), batch_of(facts), data_with(facts)
+    at_fault = known(facts["parallel.data"]) and not batch.is_reached_by(facts["parallel.data"])
+    is_open = not known(facts["world.size"])
 
     def fills(size: int) -> bool:
-        if not known(facts["world.size"]):
-            return True
-        data = data_with(facts, size * ranks)
-        return data is not None and (at_fault or reaches_batch(facts, data))
+        data = replicas(size * ranks)
+        return is_open or (data is not None and (at_fault or batch.is_reached_by(data)))
 
     return fills
 

@@ -9,7 +9,7 @@ from planc.facts.arithmetic import divide
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._batch import global_text
-from planc.rules._numbers import chunks, data_with, known, nearest, options, passes_with, pipeline_fits
+from planc.rules._numbers import batch_of, chunks, data_with, known, nearest, options, pipeline_fits
 
 IDLE_PERCENT = 20  # of a step that stages may stand idle
 
@@ -50,22 +50,21 @@ def advice(plan: Plan, facts: Facts) -> Iterator[str]:
     wanted = -(-(100 - IDLE_PERCENT) * (stages - 1) // (IDLE_PERCENT * virtual))
     wanted = -(-wanted // stages) * stages
     if known(per_pass):
-        batch = global_text(plan, facts, per_pass * wanted)
+        change = global_text(plan, facts, per_pass * wanted)
         if plan.is_written("batch.accumulation"):
-            batch += f" and {options('accumulation', (wanted,))[0]}"
-        yield f"{batch} gives {plural(wanted, 'micro batch')}, {_idle(stages, wanted, virtual)} idle"
-    fits = pipeline_fits(plan, facts)
+            change += f" and {options('accumulation', (wanted,))[0]}"
+        yield f"{change} gives {plural(wanted, 'micro batch')}, {_idle(stages, wanted, virtual)} idle"
+    fits, batch, replicas = pipeline_fits(plan, facts), batch_of(facts), data_with(facts)
+    tensor, context = facts["parallel.tensor"], facts["parallel.context"]
+    if not (known(tensor) and known(context)):
+        return
 
     def passes_on(size: int) -> int:
-        tensor, context = facts["parallel.tensor"], facts["parallel.context"]
-        if not (known(tensor) and known(context)):
-            return 0
-        ranks = size * tensor * context
-        return passes_with(facts, data_with(facts, ranks) or 0) or 0
+        return batch.passes_of(replicas(size * tensor * context) or 0) or 0
 
     def is_busy(size: int) -> bool:
-        filled = 100 * (size - 1) <= IDLE_PERCENT * (virtual * passes_on(size) + size - 1)
-        return size < stages and fits(size) and filled
+        filled = size < stages and 100 * (size - 1) <= IDLE_PERCENT * (virtual * passes_on(size) + size - 1)
+        return filled and fits(size)
 
     for size in nearest(stages, is_busy, least=2):
         change = options("pipeline", (size,))[0]

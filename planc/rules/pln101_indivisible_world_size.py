@@ -45,7 +45,7 @@ from planc.diagnostics.amounts import count_text, either, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import context_fits, nearest, options, pipeline_fits, reaches_batch, tensor_fits
+from planc.rules._numbers import batch_of, context_fits, nearest, options, pipeline_fits, tensor_fits
 from planc.rules._places import place, related, together
 from planc.rules.rule import Rule
 
@@ -88,8 +88,10 @@ def _advice(plan: Plan, facts: Facts, split: list[str]) -> Iterator[str]:
         yield f"the nearest sizes that fit are {either(sizes, 'and')}" if 1 < len(sizes) else f"{sizes[0]} fits"
     gpus, replica = facts["cluster.gpus_per_node"], facts["world.model_parallel"]
 
+    batch = batch_of(facts)
+
     def holds(count: int) -> bool:
-        return count * gpus % replica == 0 and reaches_batch(facts, count * gpus // replica)
+        return count * gpus % replica == 0 and batch.is_reached_by(count * gpus // replica)
 
     nodes = options("nodes", nearest(facts["cluster.nodes"], holds))
     if nodes and not plan.is_written("parallel.data"):
