@@ -25,16 +25,36 @@ class Origin(Enum):
     ASSUMED = "assumed"  # by an import
 
 
-class Unknown(NamedTuple):
+class Unknown:
     """A value that is not to be had: why, and which fields would supply it.
 
     unset: it is merely not written. undetermined: it was left to be worked out, and several values would do.
+    Arithmetic with it gives it back, and no comparison with it holds, as with a NaN: a rule that takes one number too many
+    for granted stays silent instead of failing.
     """
 
-    reason: str
-    missing: tuple[str, ...] = ()
-    unset: bool = False
-    undetermined: bool = False
+    __slots__ = ("missing", "reason", "undetermined", "unset")
+
+    def __init__(
+        self, reason: str, missing: tuple[str, ...] = (), unset: bool = False, undetermined: bool = False
+    ) -> None:
+        self.reason = reason
+        self.missing = missing
+        self.unset = unset
+        self.undetermined = undetermined
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.reason!r}, {self.missing!r})"
+
+    def _itself(self, *_: Any) -> Unknown:
+        return self
+
+    def _no(self, *_: Any) -> bool:
+        return False
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __pos__ = _itself
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _itself
+    __lt__ = __le__ = __gt__ = __ge__ = _no
 
 
 class Located(NamedTuple):
