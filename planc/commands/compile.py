@@ -6,12 +6,13 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from planc import manifest
 from planc.commands import output, writing
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text, is_error
-from planc.commands.reading import read_one
+from planc.commands.reading import chosen_plans, read_one
 from planc.compiler import analyse, emit
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
 from planc.plan.faults import UNWRITTEN_TARGET
@@ -24,12 +25,15 @@ from planc.version import VERSION
 def run(arguments: list[str]) -> int:
     """Exit status: 0 if the files are written, 1 if the file has errors, 2 if they cannot be written."""
     options = _options(arguments)
+    if not options.output:
+        raise CannotWork("the folder to write to is empty: `-o ''`")
     files = Files()
     read = read_one(files, options.file)
     analysis = analyse(read.sources, files.load)
     diagnostics = (*read.diagnostics, *analysis.diagnostics)
     if not any(map(is_error, diagnostics)):
-        plans = _chosen_plans(analysis.plans, options)
+        plans = chosen_plans(analysis.plans, options.plan, options.file)
+        _check_targets(plans, options.target)
         diagnostics = _with_unwritten(diagnostics, plans, options.target)
     output.complain(as_text(in_order(diagnostics), output.in_color(options.color, sys.stderr)))
     if any(map(is_error, diagnostics)):
@@ -53,14 +57,8 @@ def _write(jobs: list[tuple[Plan, tuple[EmittedFile, ...]]], source: str, option
         listing = ", ".join(map(output.quoted, conflicts))
         raise CannotWork(f"not as planc wrote it: {listing}; nothing was written, `--force` overwrites files")
     for folder, (plan, files), changed in zip(folders, jobs, found, strict=True):
-
-        def manifest_text(
-            replaced: dict[str, tuple[str, ...]], plan: Plan = plan, files: tuple[EmittedFile, ...] = files
-        ) -> str:
-            return manifest.text_of(plan, source, files, VERSION, replaced)
-
         try:
-            writing.write(folder, changed, manifest_text)
+            writing.write(folder, changed, partial(manifest.text_of, plan, source, files, VERSION))
         except OSError as error:
             raise CannotWork(f"cannot write to {output.quoted(folder)}: {reason_of(error)}") from error
         output.write(_report(folder, changed))
@@ -74,23 +72,14 @@ def _report(folder: str, changed: writing.Changes) -> str:
     return "".join(f"{verb} {os.path.join(folder, name)}\n" for verb, name in lines)
 
 
-def _chosen_plans(plans: Sequence[Plan], options: argparse.Namespace) -> list[Plan]:
-    """The plans that were named, or all of them; each target that was named is one that some of them emit."""
-    if not plans:
-        raise CannotWork(f"{output.quoted(options.file)} defines no plan")
-    names = [plan.name for plan in plans]
-    for name in options.plan:
-        if name not in names:
-            listing = ", ".join(map(output.quoted, names))
-            raise CannotWork(f"no plan {output.quoted(name)}{output.did_you_mean(name, names)}; there are {listing}")
-    chosen = [plan for plan in plans if not options.plan or plan.name in options.plan]
-    emitted = sorted({choice.name for plan in chosen for choice in plan.targets})
-    for name in options.target:
+def _check_targets(plans: Sequence[Plan], targets: Sequence[str]) -> None:
+    """Refuses a target that none of the plans emits: it would have been checked for none of them."""
+    emitted = sorted({choice.name for plan in plans for choice in plan.targets})
+    for name in targets:
         if name not in emitted:
             known = ", ".join(map(output.quoted, emitted)) or "nothing"
             guess = output.did_you_mean(name, emitted)
             raise CannotWork(f"target {output.quoted(name)} is not in `emit`{guess}; the plan emits {known}")
-    return chosen
 
 
 def _with_unwritten(

@@ -9,12 +9,12 @@ from typing import Any
 from planc.commands import output
 from planc.commands.files import Files
 from planc.commands.output import CannotWork, as_text, is_error, without_advice
-from planc.commands.reading import read_one
+from planc.commands.reading import chosen_plans, read_one
 from planc.compiler import analyse
 from planc.diagnostics.diagnostic import Diagnostic, in_order
 from planc.diagnostics.text import visible
 from planc.explanation import MEMORY_NOTE, Explanation, Number, explain, plain
-from planc.plan.model import Located, Origin, Plan, Unknown
+from planc.plan.model import Located, Origin, Unknown
 
 _ORIGINS = {
     Origin.WRITTEN: "written at {place}",
@@ -35,7 +35,9 @@ def run(arguments: list[str]) -> int:
     analysis = analyse(read.sources, files.load)
     diagnostics = in_order((*read.diagnostics, *analysis.diagnostics))
     output.complain(as_text(without_advice(diagnostics), output.in_color(options.color, sys.stderr)))
-    explanations = [explain(plan, step_seconds) for plan in _chosen(analysis.plans, options.plan)]
+    failed = any(map(is_error, diagnostics))
+    plans = chosen_plans(analysis.plans, options.plan, options.file) if analysis.plans or not failed else []
+    explanations = [explain(plan, step_seconds) for plan in plans]
     if options.output_format == "json":
         import json
 
@@ -43,15 +45,7 @@ def run(arguments: list[str]) -> int:
         output.write(json.dumps(document, indent=2) + "\n")
     else:
         output.write("\n".join(_as_text(found) for found in explanations))
-    return 1 if any(map(is_error, diagnostics)) else 0
-
-
-def _chosen(plans: tuple[Plan, ...], names: list[str]) -> list[Plan]:
-    known = [plan.name for plan in plans]
-    for name in names:
-        if name not in known:
-            raise CannotWork(f"no plan {output.quoted(name)}{output.did_you_mean(name, known)}")
-    return [plan for plan in plans if not names or plan.name in names]
+    return 1 if failed else 0
 
 
 def _seconds(text: str) -> Any:

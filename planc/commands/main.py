@@ -49,6 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CannotWork as reason:
         output.complain(f"planc: {reason}\n")
         return 2
+    except OSError as error:  # such as a current folder that is gone
+        output.complain(f"planc: {error.strerror or error}\n")
+        return 2
     except KeyboardInterrupt:
         return 130
     except Exception:

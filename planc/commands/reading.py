@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from planc.commands.files import Files
-from planc.commands.output import CannotWork, quoted
+from planc.commands.output import CannotWork, did_you_mean, quoted
 from planc.diagnostics.diagnostic import Diagnostic
+from planc.plan.model import Plan
 from planc.source import Source
 
 
@@ -51,3 +52,15 @@ def read_one(files: Files, name: str) -> Read:
     for _, reason in read.unread:
         raise CannotWork(f"cannot read {quoted(name)}: {reason}")
     return read
+
+
+def chosen_plans(plans: Sequence[Plan], names: Sequence[str], file: str) -> list[Plan]:
+    """The plans with these names, or all of them."""
+    if not plans:
+        raise CannotWork(f"{quoted(file)} defines no plan")
+    known = [plan.name for plan in plans]
+    for name in names:
+        if name not in known:
+            listing = ", ".join(map(quoted, known))
+            raise CannotWork(f"no plan {quoted(name)}{did_you_mean(name, known)}; there are {listing}")
+    return [plan for plan in plans if not names or plan.name in names]

@@ -257,6 +257,12 @@ def test_a_disk_that_is_full(folder: Path) -> None:
     assert list((folder / "new").iterdir()) == []
 
 
+def test_an_empty_name_for_the_folder_is_refused(folder: Path) -> None:
+    outcome = planc("compile", "a.plan", "-o", "", cwd=folder)
+    assert (outcome.returncode, outcome.stderr) == (2, "planc: the folder to write to is empty: `-o ''`\n")
+    assert not (folder / "run").exists()
+
+
 def test_folders_that_cannot_be_written_to(folder: Path) -> None:
     (folder / "out").write_text("a file")
     assert "planc: cannot write to `out/run`: " in compiled(folder, expect=2).stderr

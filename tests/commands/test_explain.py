@@ -108,7 +108,14 @@ def test_a_plan_by_its_name(tmp_path: Path) -> None:
     assert [plan["plan"] for plan in explained(tmp_path, text)["plans"]] == ["run", "second"]
     assert [plan["plan"] for plan in explained(tmp_path, text, "--plan", "second")["plans"]] == ["second"]
     outcome = planc("explain", "a.plan", "--plan", "secnd", cwd=tmp_path)
-    assert (outcome.returncode, outcome.stderr) == (2, "planc: no plan `secnd`; did you mean `second`?\n")
+    assert outcome.returncode == 2
+    assert outcome.stderr == "planc: no plan `secnd`; did you mean `second`?; there are `run`, `second`\n"
+
+
+def test_a_file_without_a_plan(tmp_path: Path) -> None:
+    (tmp_path / "a.plan").write_text(CLEAN.partition("plan ")[0])
+    outcome = planc("explain", "a.plan", cwd=tmp_path)
+    assert (outcome.returncode, outcome.stderr) == (2, "planc: `a.plan` defines no plan\n")
 
 
 @pytest.mark.parametrize("written", ["200ms", "200 ms", "0.2 s", "200_000us"])

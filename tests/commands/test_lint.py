@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import time
@@ -193,6 +195,21 @@ def test_json_is_what_the_schema_describes(tmp_path: Path) -> None:
 def test_color(tmp_path: Path, arguments: list[str], changes: dict[str, str], colored: bool) -> None:
     write(tmp_path, a=BROKEN)
     assert ("\033[" in planc("lint", *arguments, "a.plan", cwd=tmp_path, **changes).stdout) == colored
+
+
+def test_color_on_a_terminal(tmp_path: Path) -> None:
+    write(tmp_path, a=BROKEN)
+    for term, colored in (("xterm", True), ("dumb", False)):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(command("lint", "a.plan"), cwd=tmp_path, env=environment(TERM=term), stdout=theirs)
+        os.close(theirs)
+        printed = b""
+        with contextlib.suppress(OSError):  # Linux says so when the other end is closed
+            while part := os.read(ours, 4096):
+                printed += part
+        os.close(ours)
+        assert process.wait(timeout=60) == 1
+        assert (b"\033[1;31merror" in printed) == colored
 
 
 def test_advice_is_shown_to_those_who_ask(tmp_path: Path) -> None:

@@ -93,6 +93,17 @@ def test_a_command_that_there_is_not(tmp_path: Path) -> None:
     )
 
 
+def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = 'rmdir "$PWD"; "$@"'
+    outcome = subprocess.run(
+        ["bash", "-c", line, "bash", *command("lint", "a.plan")],
+        cwd=gone, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (outcome.returncode, outcome.stderr) == (2, "planc: No such file or directory\n")
+
+
 def test_a_fault_of_planc_is_told_from_one_of_a_plan(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom planc.commands import lint, main\n"
