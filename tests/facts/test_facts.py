@@ -33,7 +33,9 @@ def test_every_formula_is_documented(path):
 
 def test_unknown_spreads_and_names_what_is_missing():
     faulty = Unknown("it is faulty", ("cluster.nodes",))
-    assert facts_of(cluster__gpus_per_node=8, cluster__nodes=faulty)["world.replicas"] == faulty
+    derived = facts_of(cluster__gpus_per_node=8, cluster__nodes=faulty)["world.replicas"]
+    assert isinstance(derived, Unknown)
+    assert (derived.reason, derived.missing) == ("it is faulty", ("cluster.nodes",))
     facts = facts_of(parallel__parameters_per_rank=1, shard__size=1, offload__optimizer=faulty)
     assert isinstance(facts["memory.optimizer"], Unknown)
     assert facts["memory.weights"] == 2
