@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planc.diagnostics.amounts import count_text, number_text
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
 from planc.plan import faults
 from planc.plan.evaluate import FAULTY, Env, Val, described, evaluate, is_word, unescaped, word_of
@@ -79,9 +80,12 @@ def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
         value, int
     ):
         low = value // 1
-        near = f"write `{low}` or `{low + 1}`" if want.minimum is None or want.minimum <= low else f"write `{low + 1}`"
+        above = f"`{count_text(low + 1)}`"
+        near = (
+            f"write `{count_text(low)}` or {above}" if want.minimum is None or want.minimum <= low else f"write {above}"
+        )
         return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is not a whole number", "a count is whole", help=(near,))
-    if want.words and str(value) not in want.words:
+    if want.words and count_text(value) not in want.words:
         listed = ", ".join(f"`{word}`" for word in want.words)
         return faults.OUT_OF_RANGE.at(
             span, f"{_shown(value)} is none of {', '.join(want.words)}", help=(f"write one of {listed}",)
@@ -99,9 +103,7 @@ def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, int):
-        return str(value) if abs(value) < 10**15 else f"{float(value):.3g}"
-    return f"{float(value):.6g}"
+    return count_text(value) if isinstance(value, int) else number_text(value)
 
 
 def _money(want: Type) -> tuple[Dimension, ...]:

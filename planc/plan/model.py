@@ -46,6 +46,15 @@ class Unknown:
     def __repr__(self) -> str:
         return f"Unknown({self.reason!r}, {self.missing!r})"
 
+    def _key(self) -> tuple[Any, ...]:
+        return self.reason, self.missing, self.unset, self.undetermined
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
     def _itself(self, *_: Any) -> Unknown:
         return self
 

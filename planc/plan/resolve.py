@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from planc.diagnostics.amounts import count_text
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.plan import faults
 from planc.plan.coerce import coerce
@@ -374,12 +375,14 @@ class _Instance:
         samples, rest = divmod(got.value, length)
         if rest:
             near = [count * length for count in (samples, samples + 1) if 0 < count]
-            shown = " or ".join(f"`{count} tokens`" for count in near)
-            label = f"{got.value} = {samples} x {length} + {rest}"
+            shown = " or ".join(f"`{count_text(count)} tokens`" for count in near)
+            label = " ".join(
+                (count_text(got.value), "=", count_text(samples), "x", count_text(length), "+", count_text(rest))
+            )
             self.report(
                 faults.OUT_OF_RANGE.at(
                     slot.span,
-                    f"{got.value} tokens are no whole number of samples",
+                    f"{count_text(got.value)} tokens are no whole number of samples",
                     label,
                     help=(f"the nearest that are: {shown}",),
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from planc.diagnostics.amounts import count_text
 from planc.plan.model import Unknown
 
 #: Each equation says that the products of both sides are equal.
@@ -42,7 +43,7 @@ def _solve(path: str, is_auto: Callable[[str], bool], value: Callable[[str], Any
         product = _product(factors[: len(without)])
         divisor = _product(factors[len(without) :])
         if divisor == 0 or product % divisor != 0 or product < divisor:
-            return Unknown(f"{product} is no multiple of {divisor}", (path,))
+            return Unknown(f"{count_text(product)} is no multiple of {count_text(divisor)}", (path,))
         return product // divisor
     # A field that is faulty or missing has been reported; only where all are there, the equations do not settle it.
     faulty = next((reason for reason in reasons if not reason.undetermined), None)
