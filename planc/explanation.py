@@ -22,6 +22,7 @@ MEMORY_NOTE = (
 )
 
 _STEP = "step.without_communication"
+_LONGEST_INTEGER = 4096  # bits of an integer that JSON is given as a number; Python refuses to write much longer ones
 _LABELS = ("Shape:", "Formula:", "Source:", "Assumes:", "Errors:")
 
 
@@ -135,6 +136,8 @@ def plain(value: Any) -> Any:
             return float(value)
         except OverflowError:
             return amounts.number_text(value)
+    if isinstance(value, int) and _LONGEST_INTEGER < value.bit_length():
+        return amounts.number_text(value)
     return value
 
 
