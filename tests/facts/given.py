@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from planc.facts.engine import ENGINES
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.source import Source, Span
-
-SHARED = Path(__file__).parents[2].parent / "shared" / "facts"
+from tests.shared import shared
 
 #: What a plan says that says nothing: the defaults of the language that the formulas read.
 DEFAULTS: Mapping[str, Any] = {
@@ -37,7 +34,4 @@ def facts_of(engine: str = "deepspeed", /, **given: Any) -> Facts:
 
 def table(name: str) -> Path:
     """A table of the shared facts; the test is skipped, with the reason, where it does not lie beside the checkout."""
-    path = SHARED / "tables" / name
-    if not path.exists():
-        pytest.skip(f"shared/facts/tables/{name} does not lie beside the checkout")
-    return path
+    return shared(f"facts/tables/{name}")

@@ -7,15 +7,10 @@ filled with values that nothing can object to; memory is not judged, as neither 
 from __future__ import annotations
 
 import csv
-from functools import cache
-from pathlib import Path
-
-import pytest
 
 from planc.diagnostics.diagnostic import Severity
 from tests.analysis import analysis_of
-
-TABLE = Path(__file__).parents[2].parent / "shared" / "facts" / "layouts.csv"
+from tests.shared import shared
 
 #: Broken at their source, by the end of their path: (code, reason).
 BROKEN = {
@@ -35,12 +30,9 @@ PRECISIONS = {"bf16": "bf16", "bfloat16": "bf16", "fp16": "fp16", "fp8": "fp8", 
 DEEPSPEED = ("bigscience-workshop/bigscience", "deepspeedai/Megatron-DeepSpeed")
 
 
-@cache
-def rows() -> tuple[dict[str, str], ...]:
-    if not TABLE.exists():
-        return ()
-    with TABLE.open(newline="") as file:
-        return tuple(csv.DictReader(file))
+def rows() -> list[dict[str, str]]:
+    with shared("facts/layouts.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def plan_text(row: dict[str, str]) -> str:
@@ -103,8 +95,6 @@ def broken(row: dict[str, str]) -> str:
 
 
 def test_no_known_good_layout_is_an_error() -> None:
-    if not rows():
-        pytest.skip("shared/facts/layouts.csv does not lie beside the checkout")
     judged = [row for row in rows() if row["global_batch"] and not broken(row)]
     assert 500 <= len(judged)
     found = {(row["repo"], row["path"], row["variant"]): errors(row) for row in judged}
@@ -112,8 +102,6 @@ def test_no_known_good_layout_is_an_error() -> None:
 
 
 def test_layouts_that_are_broken_at_their_source_are_errors() -> None:
-    if not rows():
-        pytest.skip("shared/facts/layouts.csv does not lie beside the checkout")
     for row in rows():
         if broken(row):
             assert {code for code, _ in errors(row)} == set(broken(row).split()), row["path"]
