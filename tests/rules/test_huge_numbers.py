@@ -1,0 +1,49 @@
+"""Numbers of thousands of digits, which Python refuses to print: judged, told with an exponent, and in no time."""
+
+from __future__ import annotations
+
+import time
+
+from planc.diagnostics.text import render
+from planc.explanation import explain, plain
+from tests.analysis import analysis_of
+
+HUGE = "*".join(["1e99"] * 60)
+PLAN = f"""\
+gpu card {{ memory = 80 GiB  bf16 = true }}
+cluster c {{ gpu = card  nodes = {HUGE}  gpus_per_node = 7 }}
+model m {{ layers = {HUGE}  hidden = {HUGE}  heads = 4  ffn = {HUGE}  vocab = {HUGE} }}
+policy p {{ require memory.total < 1 GB  because "{{memory.total}} on {{cluster.nodes}} nodes" }}
+plan run {{
+  model     = m
+  cluster   = c
+  parallel  {{ tensor = 16  pipeline = 9 }}
+  batch     {{ global = {HUGE}  micro = 11 }}
+  precision = bf16
+  policies  = [p]
+}}
+plan flat {{
+  model     = m
+  cluster   = c
+  batch     {{ global = {HUGE} * 7  micro = 1 }}
+  precision = bf16
+  policies  = [p]
+}}
+"""
+
+
+def test_huge_numbers() -> None:
+    start = time.perf_counter()
+    analysis = analysis_of(PLAN)
+    text = "".join(render(diagnostic, color=False) for diagnostic in analysis.diagnostics)
+    assert time.perf_counter() - start < 5
+    found = {diagnostic.code for diagnostic in analysis.diagnostics}
+    assert {"PLN090", "PLN101", "PLN106", "PLN301", "PLN501"} <= found
+    assert "e+5940" in text
+
+
+def test_huge_numbers_are_explained() -> None:
+    for plan in analysis_of(PLAN).plans:
+        for number in explain(plan, None).numbers:
+            assert len(number.text) < 200
+            assert len(str(plain(number.value))) < 2000
