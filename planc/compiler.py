@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from planc.diagnostics.diagnostic import Diagnostic, in_order
+from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
+from planc.plan import faults
+from planc.plan.candidates import Choices
+from planc.plan.emission import Targets
 from planc.plan.model import Choice, Plan
 from planc.plan.resolve import resolve
 from planc.plan.schema import Field
@@ -36,36 +39,75 @@ class Analysis(NamedTuple):
     skipped: tuple[Skipped, ...]
 
 
-def analyse(sources: tuple[Source, ...], load: Load) -> Analysis:
+def analyse(sources: tuple[Source, ...], load: Load, settings: tuple[str, ...] = ()) -> Analysis:
     """The plans that the sources declare, and every fault, in the order of the files and places.
 
     `load` supplies the files that a file uses: a Source, or the reason why it cannot be had.
+    `settings` are `path=value` texts that the command line sets in every plan.
     """
-    names = target_names()
-
-    def options(name: str) -> tuple[Field, ...] | None:
-        return load_target(name).options if name in names else None
-
-    plans, parts, found = resolve(sources, load, names, options)
-    diagnostics, skipped = list(found), []
-    rules = all_rules()
+    plans, parts, choices, found = resolve(sources, load, Targets(target_names(), _options), settings)
+    diagnostics = list(found)
+    skipped: list[Skipped] = []
     for plan in (*parts, *plans):
-        for engine in engines(plan):
-            facts = Facts(plan, engine)
-            for rule in rules:
-                if plan.subject not in ("plan", rule.subject):
-                    continue
-                missing = facts.unknown(rule.needs)
-                if missing:
-                    if plan.subject == "plan":
-                        fields = dict.fromkeys(field for path, why in missing for field in why.missing or (path,))
-                        skipped.append(Skipped(rule.code, rule.name, plan.name, tuple(fields)))
-                    continue
-                diagnostics.extend(_stamped(rule, rule.check(plan, facts)))
-        for choice in plan.targets:
-            if choice.name in names:
-                diagnostics.extend(load_target(choice.name).check(plan, plan_facts(plan)))
+        diagnostics.extend(_judged(plan, skipped))
+    for choice, reports in choices:
+        diagnostics.extend(_whatever_is_chosen(choice, reports))
     return Analysis(plans, in_order(diagnostics), tuple(dict.fromkeys(skipped)))
+
+
+def _options(name: str) -> tuple[Field, ...]:
+    return load_target(name).options
+
+
+def _judged(plan: Plan, skipped: list[Skipped]) -> Iterator[Diagnostic]:
+    """What the rules and the emitted targets say of a plan, for each engine that trains it."""
+    for engine in engines(plan):
+        facts = Facts(plan, engine)
+        for rule in all_rules():
+            if plan.subject not in ("plan", rule.subject):
+                continue
+            missing = facts.unknown(rule.needs)
+            if not missing:
+                yield from _stamped(rule, rule.check(plan, facts))
+            elif plan.subject == "plan":
+                fields = dict.fromkeys(field for path, why in missing for field in why.missing or (path,))
+                skipped.append(Skipped(rule.code, rule.name, plan.name, tuple(fields)))
+    names = target_names()
+    for choice in plan.targets:
+        if choice.name in names:
+            yield from load_target(choice.name).check(plan, plan_facts(plan))
+
+
+def _whatever_is_chosen(choice: Choices, reports: tuple[tuple[Diagnostic, ...], ...]) -> Iterator[Diagnostic]:
+    """What holds for every candidate of open fields; and where each has an error of its own, that none is left."""
+    # A candidate that is no value of its field has been reported where it stands, and is left out.
+    kept = [
+        (plan, text) for plan, text, report in zip(choice.plans, choice.written, reports, strict=True) if not report
+    ]
+    if not kept:
+        return
+    judged = [tuple(_judged(plan, [])) for plan, _ in kept]
+    written = [text for _, text in kept]
+    paths = " and ".join(f"`{field.path}`" for field in choice.fields)
+    places = [{(found.code, found.primary.span) for found in each} for each in judged]
+    common = set.intersection(*places)
+    for found in judged[0]:
+        if (found.code, found.primary.span) in common:
+            note = f"the same whatever {paths} is chosen; shown for {written[0]}"
+            yield found._replace(notes=(*found.notes, note))
+    errors = [[found for found in each if found.severity is Severity.ERROR] for each in judged]
+    if all(errors) and not any((found.code, found.primary.span) in common for found in errors[0]):
+        shown = [f"{text}: {each[0].message} ({each[0].code})" for text, each in zip(written, errors, strict=True)]
+        more = (f"and {len(shown) - 8} more",) if 8 < len(shown) else ()
+        message = f"no candidate of {paths} is free of errors"
+        yield faults.NO_CANDIDATE.at(choice.fields[0].span, message, "each one fails", notes=(*shown[:8], *more))
+
+
+def open_fields(plan: Plan) -> Iterator[Diagnostic]:
+    """A fault for each field that `compile` would have to choose."""
+    for field in plan.open:
+        help = (f"write the value, or compile with `--set {field.path}=...`",)
+        yield faults.OPEN_FIELD.at(field.span, f"`{field.path}` is left open", "a file holds one value", help=help)
 
 
 def _stamped(rule: Rule, found: Iterator[Diagnostic]) -> Iterator[Diagnostic]:

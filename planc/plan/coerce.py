@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from planc.diagnostics.amounts import count_text, number_text
@@ -16,7 +17,7 @@ from planc.syntax import nodes
 
 _PER: dict[str, Dimension] = {"h": (("second", -1),), "kWh": (("second", -1), ("watt", -1))}
 
-_NUMERIC = ("count", "number", "share", "quantity", "money")
+_VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,5}([-+.]?[A-Za-z][A-Za-z0-9.]{0,40})?")
 
 
 def coerce(node: Any, want: Type, env: Env) -> Any:
@@ -191,6 +192,10 @@ def _word(node: Any, want: Type, env: Env) -> Any:
 
 def _text(node: Any, want: Type, env: Env) -> Any:
     if isinstance(node, nodes.String):
+        if want.form == "version" and not _VERSION.fullmatch(node.value):
+            due = ('write it as in `"2.13"`',)
+            env.report(faults.WRONG_TYPE.at(node.span, f"{node.span.text} is no version", help=due))
+            return FAULTY
         return unescaped(node, env.report)
     if isinstance(node, nodes.Path):
         quiet: list[Diagnostic] = []

@@ -7,6 +7,7 @@ by it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -266,6 +267,9 @@ def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
             return Val(other.value, "flag")
         absent = other.value is None or isinstance(other.value, Unknown)
         return Val(absent == (node.operator == "=="), "flag")
+    # A version is written as a text; beside another version it is one.
+    if {left.form, right.form} == {"version", "text"}:
+        left, right = left._replace(form="version"), right._replace(form="version")
     if left.form != right.form or (left.form == "number" and left.dimension != right.dimension):
         span = node.right.span
         env.report(faults.WRONG_TYPE.at(span, f"{described(right)} compared with {described(left)}"))
@@ -282,6 +286,8 @@ def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
     a, b = left.value, right.value
     if a is None or b is None:
         return Val(Unknown("not set", unset=True), "flag")
+    if left.form == "version":
+        a, b = version_key(a), version_key(b)
     outcomes = {
         "==": lambda: a == b,
         "!=": lambda: a != b,
@@ -291,6 +297,14 @@ def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
         ">=": lambda: b <= a,
     }
     return Val(bool(outcomes[node.operator]()), "flag")
+
+
+def version_key(text: str) -> tuple[int, ...]:
+    """The numbers of a version, for order: `2.13` is later than `2.6`, and `2.6` is `2.6.0`."""
+    numbers = [int(part) for part in re.findall(r"\d+", text.partition("+")[0])]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
 
 
 def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:

@@ -7,6 +7,7 @@ from planc.diagnostics.diagnostic import Fault, Severity
 _GPU = "gpu card { memory = 80 GiB  bf16 = true }"
 _CLUSTER = "cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }"
 _MODEL = "model small { layers = 8  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }"
+_CARDS = "    gpu old { memory = 80 GiB  bf16 = false }\n    gpu tiny { memory = 100 MiB  bf16 = true }\n"
 _BATCH = "batch { global = 64  micro = 1 }"
 _BASE = f"""\
     {_GPU}
@@ -220,6 +221,15 @@ OPEN_FIELD = _fault(
     "language reference, section 6.",
 )  # fmt: skip
 
+NO_CANDIDATE = _fault(
+    "PLN035", "every-candidate-fails", "Every candidate of a field that is left open has an error.",
+    "the field is left open for a search, and no choice in its list gives a plan that could run.",
+    _CARDS + _plan("").replace("cluster = one", "cluster = one { gpu in [old, tiny] }"),
+    _CARDS + _plan("").replace("cluster = one", "cluster = one { gpu in [old, tiny, card] }"),
+    "add a candidate that fits; the notes say what is wrong with each.",
+    "language reference, section 6.",
+)  # fmt: skip
+
 TOO_COMPLEX = _fault(
     "PLN031", "too-complex", "An expression or a chain of definitions is too deep.",
     "evaluation is bounded, so that a check always ends: 200 operators in a row, 32 `from` in a chain.",
@@ -249,5 +259,5 @@ FAULTS = (
     UNKNOWN_NAME, UNKNOWN_FIELD, MISSING_FIELD, WRITTEN_TWICE, WRONG_TYPE, OUT_OF_RANGE, UNKNOWN_WORD, UNKNOWN_TARGET,
     UNWRITTEN_TARGET, MALFORMED_NUMBER, UNKNOWN_UNIT, CIRCULAR, UNUSABLE_IMPORT, AMBIGUOUS_NAME, MISPLACED,
     DIVISION_BY_ZERO, DERIVED_SET, UNSOLVABLE, CONFLICTING_TRAINERS, UNKNOWN_FUNCTION, OPEN_FIELD, TOO_COMPLEX,
-    UNKNOWN_LANGUAGE, MALFORMED_STRING,
+    UNKNOWN_LANGUAGE, MALFORMED_STRING, NO_CANDIDATE,
 )  # fmt: skip

@@ -29,8 +29,8 @@ class Unknown:
     """A value that is not to be had: why, and which fields would supply it.
 
     unset: it is merely not written. undetermined: it was left to be worked out, and several values would do.
-    Arithmetic with it gives it back, and no comparison with it holds, as with a NaN: a rule that takes one number too many
-    for granted stays silent instead of failing.
+    Arithmetic with it gives it back, and no comparison with it holds, as with a NaN: a rule that takes one number too
+    many for granted stays silent instead of failing.
     """
 
     __slots__ = ("missing", "reason", "undetermined", "unset")
@@ -109,6 +109,8 @@ class Record:
         value = located.value
         if isinstance(value, Record):
             return value.find(rest)
+        if isinstance(value, dict):
+            return located._replace(value=value.get(rest))
         # What lies below a missing or faulty section is as unknown as the section itself.
         if isinstance(value, Unknown):
             return located
@@ -149,6 +151,13 @@ class PolicyRule(NamedTuple):
     paths: tuple[str, ...]
 
 
+class Open(NamedTuple):
+    """A field that is left open for a search, and its entry."""
+
+    path: str
+    span: Span
+
+
 class Choice(NamedTuple):
     """A target that a plan emits, with the options written for it."""
 
@@ -158,12 +167,13 @@ class Choice(NamedTuple):
 
 
 class Plan(Record):
-    """A plan block. `targets` holds what it emits; `policies` the rules that it asked to be judged by.
+    """A plan block. `targets` holds what it emits; `policies` the rules that it asked to be judged by; `open` the
+    fields that are left to a search.
 
     A model, cluster or gpu block that is judged by itself is a Plan too, with that one field known.
     """
 
-    __slots__ = ("name", "policies", "subject", "targets")
+    __slots__ = ("_found", "name", "open", "policies", "subject", "targets")
 
     def __init__(
         self,
@@ -174,18 +184,24 @@ class Plan(Record):
         subject: str = "plan",
         policies: tuple[PolicyRule, ...] = (),
         targets: tuple[Choice, ...] = (),
+        left_open: tuple[Open, ...] = (),
     ) -> None:
         super().__init__("plan", name, span, fields)
         self.name = name
         self.subject = subject
         self.policies = policies
         self.targets = targets
+        self.open = left_open
+        self._found: dict[str, Located] = {}
 
     def __getitem__(self, path: str) -> Located:
-        located = self.find(path)
-        if located is None:
-            return Located(Unknown("not part of this block", (path,)), self.span, Origin.DEFAULTED, self.span)
-        return located
+        found = self._found.get(path)
+        if found is None:
+            found = self.find(path)
+            if found is None:
+                found = Located(Unknown("not part of this block", (path,)), self.span, Origin.DEFAULTED, self.span)
+            self._found[path] = found
+        return found
 
     def emits(self, *names: str) -> bool:
         """Whether one of these targets is emitted."""

@@ -101,10 +101,12 @@ def _typed(path: nodes.Path, report: Report, lookup: Lookup, paths: list[str]) -
 def field_at(kind: str, names: tuple[str, ...]) -> Field | None:
     """The field at a path below a kind of block, by the language's tables alone."""
     fields, field = fields_of(kind), None
-    for name in names:
+    for at, name in enumerate(names):
         field = fields.get(name)
         if field is None:
             return None
+        if field.type.form == "map" and at == len(names) - 2:
+            return Field(names[-1], field.type.item)
         fields = fields_of(field.type.of) if field.type.form in ("record", "variant", "reference") else {}
     return field
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
-from planc.plan import faults
 from planc.plan.model import Origin
-from planc.plan.names import nearest
-from planc.plan.schema import DERIVED, SECTIONS, Field, Type
-from planc.plan.scope import Report, Scope, lookup
-from planc.source import Span
+from planc.plan.schema import SECTIONS, Field
+from planc.plan.scope import Scope
+from planc.source import Source, Span
 from planc.syntax import nodes
 
-MAX_CHAIN = 32
+#: The scope of slots that hold no expression of their own.
+NOWHERE = Scope(Source("", ""), nodes.File(Span(Source("", ""), 0, 0), (), (), (), complete=True))
 
 #: What a slot holds where the text says nothing that could be used.
 BROKEN = "broken"
@@ -73,381 +71,35 @@ def fields_of(kind: str) -> dict[str, Field]:
     return {field.name: field for field in SECTIONS.get(kind, ())}
 
 
-class Merger:
-    """Builds the shapes of blocks. Each block is merged once; what it reports is reported once."""
-
-    __slots__ = ("_making", "_shapes", "report")
-
-    def __init__(self, report: Report) -> None:
-        self.report = report
-        self._shapes: dict[int, Shape | None] = {}
-        self._making: list[nodes.Block] = []
-
-    def block(self, scope: Scope, block: nodes.Block) -> Shape | None:
-        """The shape of a block with what it inherits; None if it cannot be known."""
-        if id(block) in self._shapes:
-            return self._shapes[id(block)]
-        if any(making is block for making in self._making):
-            chain = self._making[[making is block for making in self._making].index(True) :]
-            related = tuple(Label(making.name.span, "derived from the next") for making in chain[1:])
-            self.report(
-                faults.CIRCULAR.at(block.name.span, f"`{block.name.text}` is derived from itself", related=related)
-            )
-            return None
-        if MAX_CHAIN <= len(self._making):
-            self.report(faults.TOO_COMPLEX.at(block.name.span, f"more than {MAX_CHAIN} `from` in a chain"))
-            return None
-        self._making.append(block)
-        shape = self._block(scope, block)
-        self._making.pop()
-        self._shapes[id(block)] = shape
-        return shape
-
-    def _block(self, scope: Scope, block: nodes.Block) -> Shape | None:
-        kind = "plan" if block.kind == "template" else block.kind
-        if block.broken:
-            return None
-        fields = {} if kind == "policy" else fields_of(kind)
-        shape: Shape | None = Shape(kind, block.name.text, block.name.span, fields, {}, (), False)
-        if isinstance(block.parent, nodes.Call):
-            self.report(
-                faults.UNKNOWN_FUNCTION.at(
-                    block.parent.span, "a block is derived from a name only", help=("write the fields out",)
-                )
-            )
-            return None
-        if block.parent is not None:
-            kinds = ("plan", "template") if kind == "plan" else (block.kind,)
-            found = lookup(scope, kinds, block.parent, self.report)
-            parent = self.block(*found) if found else None
-            if parent is None:
-                return None
-            shape = _inherited(parent)._replace(word=block.name.text, span=block.name.span)
-        if block.body is not None and shape is not None:
-            shape = self.apply(shape, block.body, (), scope, block.kind)
-        return shape
-
-    def apply(self, shape: Shape, body: nodes.Body, home: tuple[str, ...], scope: Scope, where: str) -> Shape:
-        """The shape with the entries of a body set or added."""
-        slots, poisoned = dict(shape.slots), shape.poisoned
-        written: dict[str, Span] = {}
-        rules = 0
-        for entry in body.entries:
-            if isinstance(entry, nodes.Bad):
-                poisoned = poisoned or not entry.names
-                for name in entry.names:
-                    if name in shape.fields:
-                        slots[name] = Slot(BROKEN, entry.span, entry.span, entry.span, home, scope, Origin.WRITTEN)
-                    else:
-                        poisoned = True
-                continue
-            if isinstance(entry, nodes.Rule):
-                if shape.kind == "policy":
-                    rules += 1
-                    slots[f"#{len(slots)}.{rules}"] = Slot(
-                        entry, entry.span, entry.span, entry.span, home, scope, Origin.WRITTEN
-                    )
-                else:
-                    self.report(
-                        faults.MISPLACED.at(
-                            entry.span,
-                            f"`{entry.verb}` stands in a {where}",
-                            "rules stand in policies",
-                            help=("move it into a `policy` block",),
-                        )
-                    )
-                continue
-            key = entry.key if isinstance(entry, nodes.Field) else entry.name
-            if key.text in written:
-                self.report(
-                    faults.WRITTEN_TWICE.at(
-                        key.span,
-                        f"`{key.text}` is written twice",
-                        "again here",
-                        related=(Label(written[key.text], "first here"),),
-                    )
-                )
-                slots[key.text] = Slot(BROKEN, key.span, entry.span, key.span, home, scope, Origin.WRITTEN)
-                continue
-            written[key.text] = key.span
-            if shape.kind == "policy":
-                self._policy_entry(slots, entry, key, home, scope)
-                continue
-            field = shape.fields.get(key.text)
-            if field is None:
-                self.report(_unknown_field(shape, key, where))
-                poisoned = True
-                continue
-            slots[key.text] = self._slot(shape, slots.get(key.text), field, entry, key, home, scope)
-        return shape._replace(slots=slots, poisoned=poisoned)
-
-    def _policy_entry(
-        self, slots: dict[str, Slot], entry: Any, key: nodes.Name, home: tuple[str, ...], scope: Scope
-    ) -> None:
-        value = entry.value if isinstance(entry, nodes.Field) else None
-        if isinstance(value, nodes.Literal) and value.word == "none":
-            if slots.pop(key.text, None) is None:
-                self.report(
-                    faults.UNKNOWN_FIELD.at(key.span, f"the policy has no rule `{key.text}` to remove", "no such rule")
-                )
-        elif isinstance(value, (nodes.Rule, nodes.Bad)):
-            slots[key.text] = Slot(value, value.span, entry.span, key.span, home, scope, Origin.WRITTEN)
-        else:
-            self.report(
-                faults.MISPLACED.at(
-                    entry.span, f"`{key.text}` is no rule", help=("a policy holds `require`, `forbid` and `warn`",)
-                )
-            )
-
-    def _slot(
-        self,
-        shape: Shape,
-        before: Slot | None,
-        field: Field,
-        entry: Any,
-        key: nodes.Name,
-        home: tuple[str, ...],
-        scope: Scope,
-    ) -> Slot:
-        """What an entry makes of a field."""
-        made = Slot(BROKEN, entry.span, entry.span, key.span, home, scope, Origin.WRITTEN)
-        if isinstance(entry, nodes.Candidates):
-            if field.type.form in ("record", "variant", "map", "list", "text"):
-                self.report(
-                    faults.MISPLACED.at(entry.span, f"`{key.text}` cannot be left open", help=("write the value",))
-                )
-                return made
-            return made._replace(value=entry, span=entry.set.span)
-        if isinstance(entry, nodes.Section):
-            return self._added(shape, before, field, entry, home, scope, made)
-        if entry.quoted:
-            self.report(
-                faults.MISPLACED.at(
-                    key.span, f"a quoted key in `{shape.kind}`", help=(f"write `{key.text}` without quotes",)
-                )
-            )
-            return made
-        if isinstance(entry.value, nodes.Rule):
-            self.report(
-                faults.MISPLACED.at(
-                    entry.value.span, f"`{entry.value.verb}` stands in a {shape.kind}", "rules stand in policies"
-                )
-            )
-            return made
-        made = made._replace(value=entry.value, span=entry.value.span)
-        if field.type.form in ("record", "variant", "reference", "map"):
-            return self._set(shape, field, entry.value, home, scope, made)
-        return made
-
-    def _added(
-        self,
-        shape: Shape,
-        before: Slot | None,
-        field: Field,
-        entry: nodes.Section,
-        home: tuple[str, ...],
-        scope: Scope,
-        made: Slot,
-    ) -> Slot:
-        """`section { ... }`: the record already there, with the entries of the body."""
-        form, of = field.type.form, field.type.of
-        if form == "map":
-            base = (
-                before.value
-                if before is not None and isinstance(before.value, Shape)
-                else _map_shape(field, entry.name.span)
-            )
-            return made._replace(value=self._map(base, entry.body, home, scope))
-        if form not in ("record", "variant", "reference"):
-            self.report(
-                faults.WRONG_TYPE.at(
-                    entry.name.span, f"`{field.name}` is no section", help=(f"write `{field.name} = ...`",)
-                )
-            )
-            return made
-        if (
-            before is not None
-            and not isinstance(before.value, Shape)
-            and before.value is not None
-            and not _is_none(before.value)
-        ):
-            return made  # what is there could not be read
-        if before is not None and isinstance(before.value, Shape):
-            base = before.value
-        else:
-            word = field.default if form == "variant" else None
-            block_home = (*shape.home, field.name) if form == "reference" else shape.home
-            # Where an inherited entry could not be read, it may have been this reference.
-            faulty = form == "reference" and shape.poisoned
-            base = Shape(of, word, entry.name.span, fields_of(of), {}, block_home, faulty)
-        return made._replace(value=self.apply(base, entry.body, home, scope, field.name), span=entry.name.span)
-
-    def _set(self, shape: Shape, field: Field, value: Any, home: tuple[str, ...], scope: Scope, made: Slot) -> Slot:
-        """`section = word`, `section = word { ... }` or `section = none`."""
-        if _is_none(value) and "none" not in field.type.words:
-            return made
-        if isinstance(value, nodes.Bad):
-            return made._replace(value=BROKEN)
-        head = value.head if isinstance(value, nodes.Narrowed) else None
-        if isinstance(value, nodes.Path) and len(value.names) == 1:
-            head = value.names[0]
-        elif _is_none(value):  # `recompute = none`, where none is one of the words
-            head = nodes.Name(value.span, "none")
-        elif isinstance(value, nodes.String) and field.type.form == "reference":
-            head = nodes.Name(value.span, value.value)
-        elif isinstance(value, nodes.Number) and field.type.form == "variant":  # `pipeline = 1f1b` reads as a number
-            head = nodes.Name(value.span, value.text)
-        if head is None or field.type.form in ("record", "map"):
-            self.report(_no_section(field, value))
-            return made._replace(value=BROKEN)
-        base = (
-            self._referred(field, head, shape.home, scope)
-            if field.type.form == "reference"
-            else self._variant(field, head, shape.home)
-        )
-        if base is None:
-            return made._replace(value=BROKEN)
-        if isinstance(value, nodes.Narrowed):
-            base = self.apply(base, value.body, home, scope, field.name)
-        return made._replace(value=base)
-
-    def _referred(self, field: Field, head: nodes.Name, home: tuple[str, ...], scope: Scope) -> Shape | None:
-        kind = field.type.of
-        kinds = ("plan", "template") if kind == "plan" else (kind,)
-        found = lookup(scope, kinds, head, self.report)
-        if found is None:
-            return None
-        if kind == "plan":  # known by name: which plan saved a checkpoint, not what that plan resolves to
-            return Shape("plan", head.text, head.span, fields_of("plan"), {}, (field.name,), False)
-        shape = self.block(*found)
-        return None if shape is None else _inherited(shape).moved((*home, field.name))._replace(word=head.text)
-
-    def _variant(self, field: Field, head: nodes.Name, home: tuple[str, ...]) -> Shape | None:
-        words = field.type.words
-        if head.text not in words:
-            guess = nearest(head.text, words)
-            advice = (f"did you mean `{guess}`?",) if guess else ()
-            listed = ", ".join(f"`{word}`" for word in words)
-            self.report(
-                faults.UNKNOWN_WORD.at(
-                    head.span,
-                    f"unknown `{field.name}`: `{head.text}`",
-                    "no such word",
-                    help=advice,
-                    notes=(f"`{field.name}` is one of {listed}",),
-                )
-            )
-            return None
-        return Shape(field.type.of, head.text, head.span, fields_of(field.type.of), {}, home, False)
-
-    def _map(self, base: Shape, body: nodes.Body, home: tuple[str, ...], scope: Scope) -> Shape:
-        """A map with the entries of a body; its keys are free."""
-        slots, poisoned = dict(base.slots), base.poisoned
-        written: dict[str, Span] = {}
-        for entry in body.entries:
-            if not isinstance(entry, nodes.Field) or isinstance(entry.value, nodes.Rule):
-                poisoned = True
-                if not isinstance(entry, nodes.Bad):
-                    self.report(faults.MISPLACED.at(entry.span, "an entry of a map is `key = value`"))
-                continue
-            key = entry.key
-            if key.text in written:
-                self.report(
-                    faults.WRITTEN_TWICE.at(
-                        key.span,
-                        f"`{key.text}` is written twice",
-                        "again here",
-                        related=(Label(written[key.text], "first here"),),
-                    )
-                )
-                slots[key.text] = Slot(BROKEN, key.span, entry.span, key.span, home, scope, Origin.WRITTEN)
-                continue
-            written[key.text] = key.span
-            slots[key.text] = Slot(entry.value, entry.value.span, entry.span, key.span, home, scope, Origin.WRITTEN)
-        return base._replace(slots=slots, poisoned=poisoned)
-
-
-def _map_shape(field: Field, span: Span) -> Shape:
-    return Shape("map", None, span, {}, {}, (), False)
-
-
-def _inherited(shape: Shape) -> Shape:
+def inherited(shape: Shape) -> Shape:
     """The shape as another block gets it: its slots are inherited."""
     slots = {
         name: slot._replace(
-            origin=Origin.INHERITED, value=_inherited(slot.value) if isinstance(slot.value, Shape) else slot.value
+            origin=Origin.INHERITED, value=inherited(slot.value) if isinstance(slot.value, Shape) else slot.value
         )
         for name, slot in shape.slots.items()
     }
     return shape._replace(slots=slots)
 
 
-def _is_none(value: Any) -> bool:
-    return isinstance(value, nodes.Literal) and value.word == "none"
-
-
-def _no_section(field: Field, value: Any) -> Diagnostic:
-    due = {"record": f"write `{field.name} {{ ... }}`", "map": f'write `{field.name} {{ KEY = "..." }}`'}
-    words = ", ".join(f"`{word}`" for word in field.type.words)
-    advice = due.get(field.type.form) or (f"write one of {words}" if words else f"write the name of a {field.type.of}")
-    fixes: tuple[Fix, ...] = ()
-    if isinstance(value, nodes.String) and value.value in field.type.words:
-        advice = f"write `{value.value}` without quotes"
-        fixes = (Fix("remove the quotes", (Edit(value.span, value.value),), safe=True),)
-    due_here = _FORMS[field.type.form]
-    return faults.WRONG_TYPE.at(value.span, f"`{field.name}` is a {due_here}", help=(advice,), fixes=fixes)
-
-
-_FORMS = {"record": "section", "map": "map", "variant": "word", "reference": "reference"}
-
-
-def _unknown_field(shape: Shape, key: nodes.Name, where: str) -> Diagnostic:
-    """The fault of a name that a section does not have: what was meant, by spelling or by a consumer's name for it."""
-    derived = [
-        path
-        for path in DERIVED
-        if path == key.text or path.startswith(key.text + ".") or path == f"{shape.kind}.{key.text}"
-    ]
-    if derived and shape.kind in ("plan", derived[0].partition(".")[0]):
-        label = "it follows from the other fields"
-        return faults.DERIVED_SET.at(key.span, f"`{key.text}` is derived, it cannot be set", label)
-    guess = nearest(key.text, shape.fields) or next(
-        (name for name, field in shape.fields.items() if key.text.replace("-", "_").lower() in field.also), None
-    )
-    advice = (f"did you mean `{guess}`?",) if guess else ()
-    if not guess:
-        elsewhere = _elsewhere(shape.kind, key.text)
-        advice = (f"did you mean `{elsewhere}`?",) if elsewhere else ()
-    listed = ", ".join(f"`{name}`" for name in sorted(shape.fields))
-    return faults.UNKNOWN_FIELD.at(
-        key.span,
-        f"unknown field `{key.text}` in `{where}`",
-        "no such field",
-        help=advice,
-        notes=(f"`{where}` has {listed}",) if listed else (f"`{where}` has no fields",),
-    )
-
-
-def _elsewhere(kind: str, name: str) -> str | None:
-    """The path of a plan's field that a consumer calls by this name, or that has this name in another section."""
-    name = name.replace("-", "_").lower()
-    for section in (
-        "parallel",
-        "shard",
-        "batch",
-        "optimizer",
-        "schedule",
-        "precision",
-        "train",
-        "pipeline",
-        "launch",
-        "checkpoint",
-        "dataset",
-    ):
-        for field in SECTIONS[section]:
-            if kind != section and (name in field.also or (name == field.name and kind == "plan")):
-                return f"{section}.{field.name}"
+def head_of(item: Any) -> nodes.Name | None:
+    """The name with which a reference, target or variant is written; None if it is no name."""
+    if isinstance(item, nodes.Narrowed):
+        return item.head
+    if isinstance(item, nodes.String):
+        return nodes.Name(item.span, item.value)
+    if isinstance(item, nodes.Path) and len(item.names) == 1:
+        return item.names[0]
     return None
 
 
-__all__ = ["BROKEN", "MAX_CHAIN", "Merger", "Shape", "Slot", "Type", "fields_of"]
+def standing_alone(shape: Shape, kind: str) -> Shape:
+    """A model, cluster or gpu block as the only field of a plan, so that it is read by the same paths as in one."""
+    path = {"gpu": ("cluster", "gpu")}.get(kind, (kind,))
+    span, name = shape.span, str(shape.word)
+    whole = shape.moved(path)
+    for at in range(len(path) - 1, -1, -1):
+        outer = "plan" if at == 0 else path[at - 1]
+        slot = Slot(whole, span, span, span, (), NOWHERE, Origin.WRITTEN)
+        whole = Shape(outer, name, span, {path[at]: fields_of(outer)[path[at]]}, {path[at]: slot}, path[:at], False)
+    return whole

@@ -63,6 +63,22 @@ def parse(source: Source) -> Parsed:
     return Parsed(nodes.File(whole, settings, uses, blocks, complete), tuple(diagnostics))
 
 
+def parse_value(source: Source, start: int) -> tuple[Any, tuple[Diagnostic, ...]]:
+    """The value that stands from an offset to the end of a text, as after `field =`, and what is wrong with it."""
+    tables = _tables()
+    tokens, _ = tables.lexer.scan(source.text)
+    value = [token for token in tokens if start <= token.start and token.type != END]
+    # The value is read as that of a field of a block, whose other tokens have no text of their own.
+    frame = [Token(kind, start, start) for kind in ("KIND", "NAME", "LBRACE", "KEY", "EQUAL")]
+    end = len(source.text)
+    diagnostics: list[Diagnostic] = []
+    read = _run(source, tables, [*frame, *value, Token("RBRACE", end, end), Token(END, end, end)], diagnostics)
+    entries = read[0].body.entries if read and isinstance(read[0], nodes.Block) and read[0].body else ()
+    if len(entries) == 1 and isinstance(entries[0], nodes.Field):
+        return entries[0].value, tuple(diagnostics)
+    return nodes.Bad(Span(source, start, end), ()), tuple(diagnostics)
+
+
 class Skipped(NamedTuple):
     """A token in place of text that could not be read; `names` are the fields that it may have been meant to write."""
 

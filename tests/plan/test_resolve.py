@@ -206,3 +206,66 @@ def test_candidates_leave_a_field_open() -> None:
     analysis = analysis_of(BASE + "plan a from shared { parallel { tensor in [1, 2, 4] } }")
     assert codes(analysis) == []
     assert isinstance(analysis.plans[0]["parallel.tensor"].value, Unknown)
+
+
+def test_what_holds_for_every_candidate_is_reported() -> None:
+    analysis = analysis_of(BASE + "plan a from shared { parallel { tensor in [3, 5] } }")
+    assert codes(analysis) == ["PLN101", "PLN103", "PLN501"]
+    assert all("whatever `parallel.tensor` is chosen" in found.notes[-1] for found in analysis.diagnostics)
+
+
+def test_what_holds_for_some_candidates_is_not_reported() -> None:
+    assert codes(analysis_of(BASE + "plan a from shared { parallel { tensor in 1..8 } }")) == []
+
+
+def test_open_fields_are_judged_together_while_they_are_few() -> None:
+    # tensor 8 x pipeline 2 and tensor 4 x pipeline 4 are 16 ranks; each alone would fit, and so do all pairs here
+    text = "plan a from shared { parallel { tensor in [4, 8]  pipeline in [8, 16] } }"
+    assert "PLN101" in codes(analysis_of(BASE + text))
+
+
+def test_every_candidate_has_an_error_of_its_own() -> None:
+    cards = "gpu old { memory = 80 GiB  bf16 = false }\ngpu tiny { memory = 100 MiB  bf16 = true }\n"
+    analysis = analysis_of(BASE + cards + "plan a from shared { cluster { gpu in [old, tiny] } }")
+    assert codes(analysis) == ["PLN035"]
+    assert [note[:12] for note in analysis.diagnostics[0].notes] == ["`gpu = old`:", "`gpu = tiny`"]
+
+
+def test_an_auto_that_several_values_solve_lists_them() -> None:
+    analysis = analysis_of(BASE + "plan a from shared { parallel { tensor = auto } }")
+    assert codes(analysis) == ["PLN027"]
+    assert analysis.diagnostics[0].help == ("write one of `1`, `2`, `4`, `8`, `16`",)
+
+
+def test_an_auto_that_no_value_solves_shows_the_rest() -> None:
+    analysis = analysis_of(BASE + "plan a from shared { parallel { tensor = auto  data = 5 } batch { global = 60 } }")
+    assert codes(analysis) == ["PLN027"]
+    assert analysis.diagnostics[0].primary.text == "16 / 5 = 3 rest 1"
+
+
+def test_unlike_nodes_add_up_and_the_smallest_card_counts() -> None:
+    text = (
+        "gpu little { memory = 40 GiB  bf16 = true }\n"
+        "cluster other { gpu = little  nodes = 4  gpus_per_node = 8  inter_node = 25 GB/s }\n"
+        "cluster mixed { groups = [pair, other { nodes = 6 }] }\n"
+        "plan a from shared { cluster = mixed }"
+    )
+    found = plan(text)
+    assert found["cluster.nodes"].value == 8
+    assert found["cluster.gpus_per_node"].value == 8
+    assert found["cluster.gpu.memory"].value == 40 * 2**30
+    assert found["cluster.inter_node"].value == 25 * 10**9
+    assert found["parallel.data"].value == 64
+
+
+def test_a_plan_may_resume_what_it_saved_with_another_layout() -> None:
+    text = 'plan a from shared { resume { directory = "d"  saved_by = a { parallel { tensor = 4 } } } }'
+    found = plan(text)
+    assert (found["parallel.tensor"].value, found["resume.saved_by.parallel.tensor"].value) == (1, 4)
+
+
+@pytest.mark.parametrize(("version", "outcome"), [("2.13", []), ("2.6", []), ("2.6.0", []), ("2.5.1", ["PLN090"])])
+def test_versions_compare_by_their_numbers(version: str, outcome: list[str]) -> None:
+    policy = 'policy new { require versions.torch >= "2.6" }\n'
+    text = policy + f'plan a from shared {{ versions {{ torch = "{version}" }} policies = [new] }}'
+    assert codes(analysis_of(BASE + text)) == outcome

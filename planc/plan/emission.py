@@ -1,0 +1,121 @@
+"""What a plan emits and by which policies it is judged, and what follows from that: the dtype of its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.plan import faults
+from planc.plan.coerce import coerce
+from planc.plan.evaluate import FAULTY
+from planc.plan.instance import Instance
+from planc.plan.model import Choice, Located, Origin, PolicyRule, Record, Unknown
+from planc.plan.names import nearest
+from planc.plan.policies import policy_rules
+from planc.plan.schema import ANNOUNCED, TRAINERS, Field
+from planc.plan.scope import lookup
+from planc.plan.shape import BROKEN, Shape, head_of
+from planc.syntax import nodes
+
+
+class Targets(NamedTuple):
+    """The targets that can be emitted: their names, and a function from a name to the options that it takes."""
+
+    names: tuple[str, ...]
+    options: Callable[[str], tuple[Field, ...]]
+
+
+def rules_of(instance: Instance) -> tuple[PolicyRule, ...]:
+    """The rules of the policies that the plan asks to be judged by, with what it sets in them."""
+    slot = instance.root.slots.get("policies")
+    if slot is None or not isinstance(slot.value, nodes.List):
+        return ()
+    found: list[PolicyRule] = []
+    for item in slot.value.items:
+        head = head_of(item)
+        block = lookup(slot.scope, ("policy",), head, _ignore) if head is not None else None
+        shape = instance.merger.block(*block) if block else None
+        if shape is not None and isinstance(item, nodes.Narrowed):
+            shape = instance.merger.apply(shape, item.body, (), slot.scope, "policy")
+        if shape is not None:
+            found.extend(policy_rules(shape, _ignore))
+    return tuple(found)
+
+
+def targets_of(instance: Instance, known: Targets) -> tuple[Choice, ...]:
+    """The targets that the plan emits, with their options; a name that is none is reported and left out."""
+    slot = instance.root.slots.get("emit")
+    if slot is None or not isinstance(slot.value, nodes.List):
+        return ()
+    choices: list[Choice] = []
+    for item in slot.value.items:
+        head = head_of(item)
+        if head is None:
+            continue
+        written = head.text in known.names
+        if not written and head.text not in ANNOUNCED:
+            instance.report(_unknown_target(head, known.names))
+            continue
+        if not written:
+            message = f"target `{head.text}` is not written by this version"
+            help = ("compile the others with `--target`",)
+            instance.report(faults.UNWRITTEN_TARGET.at(head.span, message, help=help))
+        fields = {field.name: field for field in known.options(head.text)} if written else {}
+        shape = Shape(head.text, head.text, head.span, fields, {}, (), not written)
+        if isinstance(item, nodes.Narrowed) and written:
+            shape = instance.merger.apply(shape, item.body, (), slot.scope, head.text)
+        record = {name: _option(instance, shape, field) for name, field in fields.items()}
+        choices.append(Choice(head.text, Record(head.text, head.text, head.span, record), head.span))
+    return tuple(choices)
+
+
+def emitted(emit: Located, choices: tuple[Choice, ...]) -> Located:
+    """`emit` as the plan holds it: Unknown if one of its names could not be understood."""
+    if isinstance(emit.value, tuple) and len(emit.value) != len(choices):
+        return emit._replace(value=FAULTY)
+    return emit
+
+
+def gradients_of(instance: Instance, precision: Any, emit: Located, choices: tuple[Choice, ...]) -> Any:
+    """The dtype of gradients where it is not written: as the trainers in `emit` have it, else the compute dtype."""
+    compute = precision.word if precision.word in ("fp32", "fp16") else "bf16"
+    if isinstance(emit.value, Unknown):
+        return emit.value
+    dtypes = {
+        choice.name: compute if TRAINERS[choice.name] == "weights" else TRAINERS[choice.name]
+        for choice in choices
+        if choice.name in TRAINERS
+    }
+    if 1 < len(set(dtypes.values())):
+        shown = " and ".join(f"{name} in {dtype}" for name, dtype in dtypes.items())
+        message = "the emitted trainers accumulate gradients in different dtypes"
+        help = ("write `gradients = fp32` in `precision`",)
+        instance.report(faults.CONFLICTING_TRAINERS.at(emit.entry, message, shown, help=help))
+        return FAULTY
+    return next(iter(dtypes.values()), compute)
+
+
+def _option(instance: Instance, shape: Shape, field: Field) -> Located:
+    slot = shape.slots.get(field.name)
+    if slot is None:
+        value = FAULTY if shape.poisoned else field.default
+        return Located(value, shape.span, Origin.DEFAULTED, shape.span)
+    if slot.value is BROKEN or isinstance(slot.value, (Shape, nodes.Candidates)):
+        return Located(FAULTY, slot.span, slot.origin, slot.entry)
+    return Located(coerce(slot.value, field.type, instance.env(slot)), slot.span, slot.origin, slot.entry)
+
+
+def _unknown_target(head: nodes.Name, names: tuple[str, ...]) -> Diagnostic:
+    guess = nearest(head.text, sorted({*names, *ANNOUNCED}))
+    return faults.UNKNOWN_TARGET.at(
+        head.span,
+        f"unknown target `{head.text}`",
+        "no such target",
+        help=(f"did you mean `{guess}`?",) if guess else (),
+        notes=(f"the targets are {', '.join(f'`{name}`' for name in names)}",),
+    )
+
+
+def _ignore(diagnostic: Diagnostic) -> None:
+    """Reported where the policy is read for itself."""

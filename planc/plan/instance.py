@@ -1,0 +1,426 @@
+"""One plan being evaluated: every field once, when it is first asked for.
+
+A fault is reported where it stands; what depends on it becomes Unknown without a further word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planc.diagnostics.amounts import count_text
+from planc.diagnostics.diagnostic import Label
+from planc.plan import faults
+from planc.plan.coerce import coerce
+from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate
+from planc.plan.groups import whole
+from planc.plan.merge import Merger
+from planc.plan.model import Located, Origin, Record, Unknown
+from planc.plan.policies import field_at, typed_value, unknown_path
+from planc.plan.schema import AUTO, Field, Follows, Type
+from planc.plan.scope import Report, lookup
+from planc.plan.shape import BROKEN, Shape, Slot, fields_of, head_of, standing_alone
+from planc.plan.solve import SOLVABLE, NotWhole, solve, would_do
+from planc.plan.units import TOKENS, Amount
+from planc.source import Span
+from planc.syntax import nodes
+
+#: Fields of a cluster that its groups give.
+_OF_GROUPS = ("gpu", "nodes", "gpus_per_node", "domain", "intra_node", "inter_node", "cpu_memory", "cpu_cores")
+
+#: Candidates of one field beyond which `lint` does not try them one by one.
+MAX_CANDIDATES = 64
+
+#: Divisions whose rest a rule reports, with values that would do: `auto` says nothing of its own there.
+_JUDGED_BY_RULES = ("parallel.data", "batch.micro", "batch.accumulation")
+
+
+class Instance:
+    """A plan, or a block judged by itself, whose fields are worked out on demand.
+
+    root: its shape, whose kind is `plan`; merger: gives the shapes of what it refers to; report: where faults go.
+    """
+
+    __slots__ = ("_active", "_memo", "merger", "report", "root")
+
+    def __init__(self, root: Shape, merger: Merger, report: Report) -> None:
+        self.root = root
+        self.merger = merger
+        self.report = report
+        self._memo: dict[tuple[str, ...], Located] = {}
+        self._active: list[tuple[str, ...]] = []
+
+    def located(self, path: tuple[str, ...]) -> Located:
+        """The field at a path."""
+        if path in self._memo:
+            return self._memo[path]
+        if path in self._active:
+            return self._cycle(path)
+        parent, shape = self._shape(path[:-1])
+        if shape is None:
+            found = parent.value.find(path[-1]) if parent is not None and isinstance(parent.value, Record) else parent
+            return found or Located(FAULTY, self.root.span, Origin.DEFAULTED, self.root.span)
+        self._active.append(path)
+        located = self._field(path, shape, shape.fields[path[-1]], shape.slots.get(path[-1]))
+        self._active.pop()
+        self._memo[path] = located
+        return located
+
+    def _cycle(self, path: tuple[str, ...]) -> Located:
+        chain = self._active[self._active.index(path) :]
+        labels = []
+        for step in chain:
+            _, shape = self._shape(step[:-1])
+            slot = shape.slots.get(step[-1]) if shape is not None else None
+            if slot is not None:
+                labels.append(Label(slot.entry, f"`{'.'.join(step)}` is defined here"))
+        if labels:
+            first = min(labels, key=lambda label: (label.span.source.name, label.span.start))
+            related = tuple(label for label in labels if label is not first)
+            self.report(
+                faults.CIRCULAR.at(
+                    first.span, f"`{'.'.join(path)}` is defined by itself", "comes back to itself", related=related
+                )
+            )
+        return Located(Unknown("defined by itself"), self.root.span, Origin.WRITTEN, self.root.span)
+
+    def _shape(self, path: tuple[str, ...]) -> tuple[Located | None, Shape | None]:
+        """The shape at a path, or what stands in place of it."""
+        shape = self.root
+        for at, name in enumerate(path):
+            slot = shape.slots.get(name)
+            field = shape.fields.get(name)
+            if field is None:  # a block that is judged by itself has no plan around it
+                outside = Unknown(f"`{name}` is not part of this block", (".".join(path),))
+                return Located(outside, self.root.span, Origin.DEFAULTED, self.root.span), None
+            if (
+                slot is None
+                and field.default is not None
+                and not field.required
+                and field.type.form in ("record", "variant")
+            ):
+                home = shape.home
+                word = field.default if field.type.form == "variant" else None
+                shape = Shape(field.type.of, word, shape.span, fields_of(field.type.of), {}, home, shape.poisoned)
+                continue
+            if slot is None or not isinstance(slot.value, Shape):
+                section = self.located(path[: at + 1])
+                if section.value is None or (isinstance(section.value, Unknown) and section.value.unset):
+                    unset = Unknown(f"`{name}` is not set", (".".join(path[: at + 1]),), unset=True)
+                    return section._replace(value=unset), None
+                if isinstance(section.value, Record) and path[at + 1 :]:  # the card of unlike nodes
+                    return section.value.find(".".join(path[at + 1 :])), None
+                return section._replace(value=section.value if section.value else FAULTY), None
+            shape = slot.value
+        return None, shape
+
+    def _field(self, path: tuple[str, ...], shape: Shape, field: Field, slot: Slot | None) -> Located:
+        if slot is None:
+            return self._unwritten(path, shape, field)
+        made = Located(FAULTY, slot.span, slot.origin, slot.entry)
+        if field.only and shape.word not in field.only:
+            words = " and ".join(f"`{word}`" for word in field.only)
+            self.report(
+                faults.UNKNOWN_FIELD.at(slot.key, f"`{field.name}` belongs to {words}", f"this is `{shape.word}`")
+            )
+            return made
+        value = slot.value
+        if value is BROKEN or isinstance(value, nodes.Bad):
+            return made
+        if isinstance(value, nodes.Candidates):
+            return made._replace(value=self._candidates(path, field, slot))
+        if isinstance(value, Shape):
+            return made._replace(value=self._section(path, field, value))
+        if isinstance(value, nodes.Literal) and value.word == "none" and "none" not in field.type.words:
+            return self._missing(shape, field, slot.entry) if field.required else made._replace(value=None)
+        if isinstance(value, nodes.Literal) and value.word == "auto":
+            return self._auto(path, field, made)
+        if field.type.of == "plan":
+            return made._replace(value=self._other_plan(value, slot))
+        if (
+            path == ("emit",)
+            or path == ("policies",)
+            or (field.type.form == "list" and field.type.item.form == "reference")
+        ):
+            return made._replace(value=self._names_of(field, value, slot))
+        got = coerce(value, field.type, self.env(slot))
+        return made._replace(value=self._samples(got, slot) if path == ("batch", "global") else got)
+
+    def _unwritten(self, path: tuple[str, ...], shape: Shape, field: Field) -> Located:
+        made = Located(None, shape.span, Origin.DEFAULTED, shape.span)
+        if shape.poisoned:
+            return made._replace(value=Unknown(f"`{'.'.join(path[:-1]) or shape.kind}` has a fault"))
+        if field.only and shape.word not in field.only:
+            return made
+        if "groups" in shape.slots and field.name in _OF_GROUPS:
+            return made._replace(value=whole(field.name, self._groups(path[:-1])), origin=Origin.SOLVED)
+        if field.required:
+            return self._missing(shape, field, shape.span)
+        if field.default is AUTO:
+            return self._auto(path, field, made)
+        if isinstance(field.default, Follows):
+            return made._replace(value=self._follow(shape, field, field.default))
+        if field.type.form in ("record", "variant") and field.default is not None:
+            word = field.default if field.type.form == "variant" else field.type.of
+            return made._replace(
+                value=self._section(
+                    path, field, Shape(field.type.of, word, shape.span, fields_of(field.type.of), {}, shape.home, False)
+                )
+            )
+        return made._replace(value=field.default)
+
+    def _missing(self, shape: Shape, field: Field, span: Span) -> Located:
+        named = shape.word and shape.kind in ("gpu", "cluster", "model", "plan")
+        name = f"`{shape.kind} {shape.word}`" if named else f"`{shape.kind}`"
+        help = (f"add `{field.name} = ...`",)
+        self.report(faults.MISSING_FIELD.at(span, f"{name} lacks `{field.name}`", field.doc, help=help))
+        return Located(Unknown(f"`{field.name}` is missing", (field.name,)), span, Origin.DEFAULTED, span)
+
+    def _follow(self, shape: Shape, field: Field, follows: Follows) -> Any:
+        values = [self.located((*shape.home, *path.split("."))).value for path in follows.paths]
+        for value in values:
+            if value is None or (isinstance(value, Unknown) and value.unset):
+                return None
+            if isinstance(value, Unknown):
+                return value
+        value = follows.function(*values)
+        if field.type.form == "count" and not isinstance(value, (int, Amount)):
+            return Unknown(
+                f"{follows.text} is not whole", tuple(".".join((*shape.home, path)) for path in follows.paths)
+            )
+        return value
+
+    def _section(self, path: tuple[str, ...], field: Field, shape: Shape) -> Any:
+        if shape.kind == "map":
+            return self._map(field, shape)
+        fields = {name: self.located((*path, name)) for name in shape.fields}
+        return Record(shape.kind, shape.word or shape.kind, shape.span, fields)
+
+    def _other_plan(self, value: Any, slot: Slot) -> Any:
+        """Another plan, as far as the layout of what it saved is concerned."""
+        head = head_of(value)
+        if head is None:
+            self.report(faults.WRONG_TYPE.at(value.span, "the name of a plan is due here"))
+            return FAULTY
+        found = lookup(slot.scope, ("plan", "template"), head, self.report)
+        shape = self.merger.block(*found) if found is not None else None
+        if shape is not None and isinstance(value, nodes.Narrowed):
+            shape = self.merger.apply(shape, value.body, (), slot.scope, head.text)
+        if shape is None:
+            return FAULTY
+        other = Instance(shape, self.merger, _ignore)
+        fields = {
+            name: other.located((name,)) for name in ("model", "cluster", "parallel", "shard", "batch", "precision")
+        }
+        return Record("plan", shape.word, shape.span, fields)
+
+    def _groups(self, path: tuple[str, ...]) -> list[Record]:
+        """The groups of a cluster, each resolved by itself; what is wrong with a group is said where it stands."""
+        _, shape = self._shape(path)
+        slot = shape.slots["groups"] if shape is not None else None
+        found: list[Record] = []
+        for item in slot.value.items if slot is not None and isinstance(slot.value, nodes.List) else ():
+            head = head_of(item)
+            block = lookup(slot.scope, ("cluster",), head, _ignore) if slot is not None and head is not None else None
+            group = self.merger.block(*block) if block is not None else None
+            if group is not None and isinstance(item, nodes.Narrowed) and slot is not None:
+                group = self.merger.apply(group, item.body, (), slot.scope, "cluster")
+            if group is not None:
+                alone = Instance(standing_alone(group, "cluster"), self.merger, self.report)
+                record = alone.located(("cluster",)).value
+                found.extend([record] if isinstance(record, Record) else [])
+        return found
+
+    def _map(self, field: Field, shape: Shape) -> Any:
+        values = {}
+        for key, slot in shape.slots.items():
+            value = FAULTY if slot.value is BROKEN else coerce(slot.value, field.type.item, self.env(slot))
+            if isinstance(value, Unknown):
+                return value
+            values[key] = value
+        return FAULTY if shape.poisoned else values
+
+    def _candidates(self, path: tuple[str, ...], field: Field, slot: Slot) -> Unknown:
+        """A field left open; each candidate is checked for its type."""
+        choices = slot.value.set
+        if isinstance(choices, nodes.List):
+            for item in choices.items:
+                if field.type.form == "reference":
+                    self._is_known(field.type.of, item, slot)
+                else:
+                    coerce(item, field.type, self.env(slot))
+        elif field.type.form not in ("count", "quantity"):
+            due = ("write them out as `[a, b]`",)
+            self.report(faults.WRONG_TYPE.at(choices.span, f"`{field.name}` has no ranges", help=due))
+        elif isinstance(choices, nodes.Range):
+            for end in (choices.low, choices.high):
+                coerce(end, field.type, self.env(slot))
+        else:
+            coerce(choices, Type("list", item=field.type), self.env(slot))
+        return Unknown(f"`{'.'.join(path)}` is left open", (".".join(path),))
+
+    def candidates(self, slot: Slot) -> tuple[Any, ...]:
+        """The expressions from which a field left open may be chosen; none where they are faulty or too many."""
+        choices = slot.value.set
+        if isinstance(choices, nodes.List):
+            return choices.items
+        quiet = self.env(slot)._replace(report=_ignore)
+        if isinstance(choices, nodes.Range):
+            low, high = (evaluate(end, quiet).value for end in (choices.low, choices.high))
+            if not (isinstance(low, int) and isinstance(high, int)) or MAX_CANDIDATES <= high - low:
+                return ()
+            return tuple(nodes.Number(choices.span, str(number)) for number in range(low, high + 1))
+        values = evaluate(choices, quiet).value
+        if not isinstance(values, tuple) or MAX_CANDIDATES < len(values):
+            return ()
+        return tuple(nodes.Number(choices.span, str(value)) for value in values if isinstance(value, int))
+
+    def _auto(self, path: tuple[str, ...], field: Field, made: Located) -> Located:
+        dotted = ".".join(path)
+        if dotted == "precision.loss_scale":
+            return made._replace(value="dynamic")
+        if dotted == "precision.gradients":
+            return made  # settled when the targets are known
+        if isinstance(field.default, Follows) and dotted not in SOLVABLE:
+            _, shape = self._shape(path[:-1])
+            value = self._follow(shape, field, field.default) if shape is not None else FAULTY
+            return made._replace(value=value, origin=Origin.SOLVED)
+        if dotted not in SOLVABLE:
+            self.report(
+                faults.MISPLACED.at(
+                    made.span,
+                    f"`{dotted}` does not follow from other fields",
+                    "`auto` needs an equation",
+                    help=("write the value",),
+                )
+            )
+            return made._replace(value=FAULTY)
+        value = solve(dotted, self._is_auto, self._value_of)
+        if made.origin is not Origin.DEFAULTED:
+            self._report_unsolved(dotted, value, made.span)
+        return made._replace(value=value, origin=Origin.SOLVED)
+
+    def _value_of(self, dotted: str) -> Any:
+        return self.located(tuple(dotted.split("."))).value
+
+    def _report_unsolved(self, dotted: str, value: Any, span: Span) -> None:
+        """A written `auto` that has no value, unless a rule says so with values that would do."""
+        if isinstance(value, NotWhole) and dotted not in _JUDGED_BY_RULES:
+            self.report(
+                faults.UNSOLVABLE.at(span, f"no whole `{dotted}` fits the others", value.arithmetic, help=value.help)
+            )
+        if isinstance(value, Unknown) and value.undetermined and not self._rule_lists_batches(dotted):
+            choices = would_do(dotted, self._is_auto, self._value_of)
+            label = "several values would do" if len(choices) != 1 else "nothing else settles it"
+            shown = ", ".join(f"`{choice}`" for choice in choices[:8])
+            help = (f"write one of {shown}",) if choices else ("write the value, or the others of its equation",)
+            self.report(
+                faults.UNSOLVABLE.at(span, f"`{dotted}` does not follow from the other fields", label, help=help)
+            )
+
+    def _rule_lists_batches(self, dotted: str) -> bool:
+        """Whether PLN205 speaks: micro batch and accumulation are both open while all else is known."""
+        open_too = all(self._is_auto(path) for path in ("batch.micro", "batch.accumulation"))
+        known = not any(isinstance(self._value_of(path), Unknown) for path in ("batch.global", "parallel.data"))
+        return dotted in ("batch.micro", "batch.accumulation") and open_too and known
+
+    def _is_auto(self, dotted: str) -> bool:
+        path = tuple(dotted.split("."))
+        _, shape = self._shape(path[:-1])
+        if shape is None:
+            return False
+        slot = shape.slots.get(path[-1])
+        if slot is None:
+            return shape.fields[path[-1]].default is AUTO and not shape.poisoned
+        return isinstance(slot.value, nodes.Literal) and slot.value.word == "auto"
+
+    def _samples(self, got: Any, slot: Slot) -> Any:
+        """The global batch in samples: tokens are divided by the sequence length."""
+        if not isinstance(got, Amount):
+            return got
+        if got.dimension != TOKENS:
+            return got.value
+        length = self.located(("batch", "sequence_length")).value
+        if length is None:
+            self.report(
+                faults.MISSING_FIELD.at(
+                    slot.span,
+                    "a batch in tokens needs `sequence_length`",
+                    "tokens per step",
+                    help=("add `sequence_length = ...`",),
+                )
+            )
+            return FAULTY
+        if isinstance(length, Unknown):
+            return length
+        samples, rest = divmod(got.value, length)
+        if rest:
+            near = [count * length for count in (samples, samples + 1) if 0 < count]
+            shown = " or ".join(f"`{count_text(count)} tokens`" for count in near)
+            label = " ".join(
+                (count_text(got.value), "=", count_text(samples), "x", count_text(length), "+", count_text(rest))
+            )
+            self.report(
+                faults.OUT_OF_RANGE.at(
+                    slot.span,
+                    f"{count_text(got.value)} tokens are no whole number of samples",
+                    label,
+                    help=(f"the nearest that are: {shown}",),
+                )
+            )
+            return FAULTY
+        return samples
+
+    def env(self, slot: Slot) -> Env:
+        """Where the expression of a slot is evaluated."""
+        return Env(lambda path, report: self._lookup(path, slot.home, report), self.report)
+
+    def _lookup(self, path: nodes.Path, home: tuple[str, ...], report: Report) -> Val:
+        """The value at a path that starts at the block in which it is written."""
+        names = tuple(name.text for name in path.names)
+        full = home + names
+        kind = "plan"
+        for name in home:
+            field = field_at(kind, (name,))
+            kind = field.type.of if field is not None else kind
+        field = field_at(kind, names)
+        if field is None or not self._reaches(full):
+            report(unknown_path(path, kind))
+            return ANY
+        if field.type.form == "map":
+            return Val(FAULTY, "record")
+        value = self.located(full).value
+        return typed_value(value.word if isinstance(value, Record) else value, field.type)
+
+    def _reaches(self, path: tuple[str, ...]) -> bool:
+        """Whether the root has the first field of a path: a block judged by itself has no plan around it."""
+        return path[0] in self.root.fields
+
+    def _names_of(self, field: Field, value: Any, slot: Slot) -> Any:
+        """A list of names, of blocks or targets, each checked; the entries themselves are read by who needs them."""
+        if not isinstance(value, nodes.List):
+            help = (f"write `[{value.span.text}]`",)
+            self.report(faults.WRONG_TYPE.at(value.span, "one value where a list is due", help=help))
+            return FAULTY
+        names: list[str] = []
+        faulty = False
+        for item in value.items:
+            head = head_of(item)
+            if head is None:
+                self.report(faults.WRONG_TYPE.at(item.span, "a name is due here"))
+            elif field.type.item.form == "reference" and not self._is_known(field.type.item.of, item, slot):
+                head = None
+            faulty = faulty or head is None
+            names.append(head.text if head else "")
+        return FAULTY if faulty else tuple(names)
+
+    def _is_known(self, kind: str, item: Any, slot: Slot) -> bool:
+        """Whether an item names a block of a kind; a report says so if not."""
+        head = head_of(item)
+        if head is None:
+            self.report(faults.WRONG_TYPE.at(item.span, f"the name of a {kind} is due here"))
+            return False
+        return lookup(slot.scope, (kind,), head, self.report) is not None
+
+
+def _ignore(diagnostic: object) -> None:
+    """Reported where the text is read for itself."""
