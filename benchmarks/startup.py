@@ -2,6 +2,7 @@
 
 A wheel is built and installed into an environment of its own, with byte-code, as a user has it. The commands take
 turns, so that whatever else the machine does hits all of them alike; the medians of their wall times are compared.
+Version 0.1.0, on two busy cores, takes 0.8 times as long as yamllint and 0.3 times as long as check-jsonschema.
 
     python -m benchmarks.startup [RUNS]
 """
