@@ -160,8 +160,11 @@ _MODEL = (
     F("max_sequence_length", COUNT, None, "longest sequence", ("max_position_embeddings", "n_positions")),
     F("tied", FLAG, False, "the output layer shares the embedding", ("tie_word_embeddings", "tied_embeddings")),
     F("gated", FLAG, True, "SwiGLU-like MLP", ("swiglu",)),
-    F("bias", _word("none", "qkv", "all"), "none", "which linear layers have a bias", ("add_qkv_bias", "attention_bias")),
+    F("bias", _word("none", "qkv", "attention", "mlp", "all"), "none", "which linear layers have a bias; `mlp` includes experts and router, `all` is `attention` and `mlp`", ("add_qkv_bias", "attention_bias", "mlp_bias", "enable_bias")),
+    F("output_bias", FLAG, False, "the output layer has a bias"),
     F("norm", _word("rmsnorm", "layernorm"), "rmsnorm", "kind of norm", ("normalization",)),
+    F("norms", COUNT, 2, "norms of a layer: 1 where attention and MLP read the same one, 4 with one behind each as well"),
+    F("embedding_norm", FLAG, False, "a norm after the embedding", ("word_embeddings_layernorm",)),
     F("positions", _word("rope", "learned", "alibi"), "rope", "kind of positions", ("position_embedding_type",)),
     F("dropout", SHARE, 0, "hidden and attention dropout", ("hidden_dropout", "attention_dropout")),
     F("attention", _variant("attention", "full", "sliding", "mla"), "full", "kind of attention"),
@@ -187,16 +190,20 @@ _ATTENTION = (
         only=("mla",),
     ),
     F("v_head_dim", COUNT, None, "head size of the values", required=True, only=("mla",)),
-)
+    F("qk_norm", _word("none", "head", "full"), "none", "norms of queries and keys: one over each head, or one over all heads together", ("qk_layernorm", "use_qk_norm"), only=("full", "sliding")),
+    F("sinks", FLAG, False, "a learned sink for each attention head", ("attention_sinks",), only=("full", "sliding")),
+)  # fmt: skip
 
 _EXPERTS = (
     F("count", COUNT, None, "routed experts", ("num_experts", "n_routed_experts", "num_local_experts"), required=True),
     F("top_k", COUNT, None, "experts active per token", ("num_experts_per_tok", "moe_router_topk"), required=True),
     F("ffn", COUNT, None, "width of one expert", ("moe_intermediate_size", "moe_ffn_hidden_size"), required=True),
     F("shared", COUNT0, 0, "always-on experts", ("n_shared_experts",)),
+    F("shared_ffn", COUNT, Follows(("experts.ffn",), lambda ffn: ffn, "`ffn`"), "width of one shared expert", ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size")),
+    F("shared_gate", FLAG, False, "a gate scales what the shared experts give", ("shared_expert_gate",)),
     F("dense_layers", COUNT0, 0, "leading dense layers", ("first_k_dense_replace",)),
     F("every", COUNT, 1, "an MoE layer every n", ("moe_layer_freq", "decoder_sparse_step")),
-)
+)  # fmt: skip
 
 _PARALLEL = (
     F("tensor", COUNT, 1, "ranks that split each layer", ("tp", "tensor_parallel", "tensor_model_parallel_size", "tensor_parallel_degree", "autotp_size", "tp_size")),

@@ -1,55 +1,9 @@
-"""Parameter counts against public models (table 07: counted on the meta device from Hugging Face's own classes)."""
-
-import csv
+"""Parameter counts, part by part, worked out by hand; `tests/catalogue` counts whole models against Hugging Face."""
 
 import pytest
 
 from planc.plan.model import Unknown
-from tests.facts.given import facts_of, table
-
-#: What the dimensions in the table leave out, by Hugging Face class.
-LLAMA = {}
-GPT2 = {"norm": "layernorm", "gated": False, "bias": "all", "positions": "learned"}
-CLASSES = {
-    "LlamaForCausalLM": LLAMA, "MistralForCausalLM": LLAMA, "MixtralForCausalLM": LLAMA, "Phi3ForCausalLM": LLAMA,
-    "GemmaForCausalLM": LLAMA, "Qwen2ForCausalLM": {"bias": "qkv"}, "GPT2LMHeadModel": GPT2,
-    "GPTNeoXForCausalLM": {"norm": "layernorm", "gated": False, "bias": "all"},
-    "DeepseekV2ForCausalLM": {"attention": "mla", "experts__dense_layers": 1},
-    "DeepseekV3ForCausalLM": {"attention": "mla", "experts__dense_layers": 3},
-}  # fmt: skip
-LATENT = {"q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
-
-
-def dimensions(row):
-    """The fields of a model as the table gives them."""
-    fields = {name: int(row[name]) for name in ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab")}
-    fields |= {"tied": row["tied"] == "1", **CLASSES[row["class"]]}
-    if row["class"] == "GPT2LMHeadModel":
-        fields["max_sequence_length"] = 1024 if row["model"].startswith("gpt2") else 2048
-    if row["experts"]:
-        fields |= {
-            "experts__count": int(row["experts"]), "experts__top_k": int(row["topk"]), "experts__every": 1,
-            "experts__ffn": int(row["moe_ffn"]), "experts__shared": int(row["shared_experts"] or 0),
-        }  # fmt: skip
-        fields.setdefault("experts__dense_layers", 0)
-    if fields.get("attention") == "mla":
-        fields |= {f"attention__{name}": value for name, value in LATENT.items()}
-    return {f"model__{name}": value for name, value in fields.items()}
-
-
-def test_public_models():
-    """Families that the language describes in full; the others have norms or biases of their own (see its notes)."""
-    counted = 0
-    with table("07_models.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            if row["class"] in CLASSES:
-                facts = facts_of(**dimensions(row))
-                assert facts["model.total_parameters"] == int(row["params_total"]), row["model"]
-                if row["params_active"]:
-                    assert facts["model.active_parameters"] == int(row["params_active"]), row["model"]
-                counted += 1
-    assert 40 <= counted
-
+from tests.facts.given import facts_of
 
 LLAMA_3_8B = {
     "model__layers": 32, "model__hidden": 4096, "model__heads": 32, "model__kv_heads": 8, "model__head_dim": 128,
@@ -110,3 +64,92 @@ def test_experts_that_are_split_as_the_layers_are():
 def test_what_is_not_counted_is_unknown():
     assert isinstance(facts_of(**LLAMA_3_8B, model__mtp_layers=1)["model.total_parameters"], Unknown)
     assert isinstance(facts_of(**LLAMA_3_8B, model__positions="learned")["model.total_parameters"], Unknown)
+
+
+#: A layer of few enough numbers to count on paper: h = 8, a = 4, k = 2, d = 3, f = 5.
+SMALL = {
+    "model__hidden": 8, "model__heads": 4, "model__kv_heads": 2, "model__head_dim": 3, "model__ffn": 5,
+    "model__vocab": 100, "model__layers": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("bias", "biases"), [("none", 0), ("qkv", 24), ("attention", 32), ("mlp", 0), ("all", 32)])
+def test_biases_of_attention(bias, biases):
+    weights = 8 * 3 * (4 + 2 + 2) + 4 * 3 * 8
+    assert facts_of(**SMALL, model__bias=bias)["model.attention_parameters"] == weights + biases
+
+
+@pytest.mark.parametrize(("bias", "biases"), [("none", 0), ("attention", 0), ("mlp", 2 * 5 + 8), ("all", 2 * 5 + 8)])
+def test_biases_of_a_gated_mlp(bias, biases):
+    assert facts_of(**SMALL, model__bias=bias)["model.mlp_parameters"] == 3 * 8 * 5 + biases
+
+
+def test_sinks_are_one_for_each_head():
+    plain = facts_of(**SMALL)["model.attention_parameters"]
+    assert facts_of(**SMALL, model__attention__sinks=True)["model.attention_parameters"] == plain + 4
+
+
+LATENT = {
+    "model__attention": "mla", "model__attention__q_lora_rank": 7, "model__attention__kv_lora_rank": 6,
+    "model__attention__qk_nope_head_dim": 3, "model__attention__qk_rope_head_dim": 2, "model__attention__v_head_dim": 4,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("bias", "biases"), [("none", 0), ("qkv", 7 + 6 + 2), ("attention", 7 + 6 + 2 + 8)])
+def test_latent_attention(bias, biases):
+    queries = 8 * 7 + 7 + 7 * 4 * (3 + 2)
+    keys_values = 8 * (6 + 2) + 6 + 6 * 4 * (3 + 4)
+    facts = facts_of(**SMALL, **LATENT, model__bias=bias)
+    assert facts["model.attention_parameters"] == queries + keys_values + 4 * 4 * 8 + biases
+
+
+@pytest.mark.parametrize(
+    ("norms", "expected"),
+    [
+        ({}, 2 * 8),
+        ({"model__norms": 1}, 8),
+        ({"model__norms": 4, "model__norm": "layernorm"}, 4 * 16),
+        ({"model__attention__qk_norm": "head"}, 2 * 8 + 3 + 3),
+        ({"model__attention__qk_norm": "full"}, 2 * 8 + 4 * 3 + 2 * 3),
+        ({"model__attention__qk_norm": "full", "model__norm": "layernorm"}, 2 * 16 + 2 * (4 * 3 + 2 * 3)),
+    ],
+)
+def test_norms_of_a_layer(norms, expected):
+    assert facts_of(**SMALL, **norms)["model.layer_norm_parameters"] == expected
+
+
+EXPERTS = {"model__experts__count": 6, "model__experts__top_k": 2, "model__experts__ffn": 4}
+
+
+@pytest.mark.parametrize(
+    ("shared", "expected"),
+    [
+        ({}, 6 * 96 + 6 * 8),
+        ({"model__bias": "all"}, 6 * (96 + 2 * 4 + 8) + 6 * 9),
+        ({"model__experts__shared": 2}, 8 * 96 + 6 * 8),
+        ({"model__experts__shared": 1, "model__experts__shared_ffn": 10}, 6 * 96 + 3 * 8 * 10 + 6 * 8),
+        ({"model__experts__shared": 1, "model__experts__shared_gate": True}, 7 * 96 + 6 * 8 + 8),
+        ({"model__experts__shared_gate": True}, 6 * 96 + 6 * 8),
+    ],
+)
+def test_experts(shared, expected):
+    facts = facts_of(**SMALL, **EXPERTS, **shared)
+    assert facts["model.moe_parameters"] == expected
+    assert facts["model.active_moe_parameters"] < expected
+
+
+def test_ends():
+    plain = facts_of(**SMALL)["model.total_parameters"]
+    assert facts_of(**SMALL, model__embedding_norm=True)["model.total_parameters"] == plain + 8
+    assert facts_of(**SMALL, model__output_bias=True)["model.total_parameters"] == plain + 100
+    learned = {"model__positions": "learned", "model__max_sequence_length": 50}
+    assert facts_of(**SMALL, **learned)["model.total_parameters"] == plain + 50 * 8
+    assert facts_of(**SMALL, **learned, model__family="opt")["model.total_parameters"] == plain + 52 * 8
+
+
+def test_tensor_ranks_replicate_all_norms_and_share_the_output_bias():
+    whole = {"model__norms": 4, "model__attention__qk_norm": "head", "model__embedding_norm": True}
+    facts = facts_of(**SMALL, **whole, model__output_bias=True, parallel__tensor=2)
+    norms = 2 * (4 * 8 + 6) + 2 * 8
+    total = facts["model.total_parameters"]
+    assert facts["parallel.parameters_per_rank"] == (total - norms) / 2 + norms
