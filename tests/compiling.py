@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 from planc import resources
@@ -22,8 +23,9 @@ def analysed(text: str, name: str = "test.plan") -> Analysis:
     return analyse((Source(name, text),), _load)
 
 
+@cache
 def read(path: Path) -> Analysis:
-    """The analysis of a file."""
+    """The analysis of a file, made once."""
     return analysed(path.read_text(encoding="utf-8"), str(path))
 
 
@@ -68,6 +70,8 @@ def written_out(plan: Plan, folder: Path) -> Path:
 
 def _load(name: str, importer: Source | None) -> Source | str:
     if name.startswith("planc/"):
+        if name.removeprefix("planc/") not in resources.names("catalogue", ".plan"):
+            return "the catalogue has no such file"
         return Source(name, resources.read_text(f"catalogue/{name.removeprefix('planc/')}.plan"))
     folder = os.path.dirname(importer.name) if importer is not None else "."
     path = Path(folder, name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from textwrap import fill
-
 from planc.diagnostics.diagnostic import Fault, Severity
 
 _GPU = "gpu card { memory = 80 GiB  bf16 = true  fp16 = true }"
@@ -42,10 +40,21 @@ def fault(
 ) -> Fault:
     """A kind of fault whose page has the parts that every page has."""
     page = (
-        f"{first}\n\n{fill(f'Why: {why}', 120)}\n\nExample:\n{example}\nInstead:\n{instead}\n"
-        f"{fill(f'Fix: {fix}', 120)}\n\nSource: {source}\n\nVersions: {versions}\n"
+        f"{first}\n\n{_wrapped(f'Why: {why}')}\n\nExample:\n{example}\nInstead:\n{instead}\n"
+        f"{_wrapped(f'Fix: {fix}')}\n\nSource: {source}\n\nVersions: {versions}\n"
     )
     return Fault(code, name, severity, page)
+
+
+def _wrapped(text: str) -> str:
+    """The text in lines of at most 120 characters; `textwrap` would cost every start several milliseconds."""
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and 120 < len(lines[-1]) + 1 + len(word):
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    return "\n".join(lines)
 
 
 _SCRIPT = 'launch { script = "train.py" }'
@@ -128,5 +137,25 @@ MODULE_NAME = fault(
     source="module(1); Lmod, module load.",
 )
 
+UNLIKE_NODES = fault(
+    "PLN907",
+    "unwritten-unlike-nodes",
+    "The plan runs on unlike nodes, and the files of a target say one number of cards for all.",
+    why="torchrun starts as many ranks on every node, and batch sizes and shards are the same for every rank; on "
+    "unlike nodes one number would be wrong for some of them.",
+    example=example("emit = [deepspeed]").replace(
+        "cluster { gpu = card  nodes = 1  gpus_per_node = 8 }", "cluster = both"
+    )
+    + """\
+    cluster large { gpu = card  nodes = 1  gpus_per_node = 8 }
+    cluster small { gpu = card  nodes = 2  gpus_per_node = 4 }
+    cluster both { groups = [large, small] }
+""",
+    instead=example("emit = [deepspeed]"),
+    fix="write a plan for each group, or a cluster of the nodes that are alike.",
+    source="torch.distributed.run, --nproc-per-node; DeepSpeed, train_batch_size.",
+    versions="planc 0.1.",
+)
+
 #: What every launch script reports.
-LAUNCH_FAULTS = (MISSING_SCRIPT, UNSETTABLE_VARIABLE, CONTAINER, ELASTIC, TIMEOUT, MODULE_NAME)
+LAUNCH_FAULTS = (UNLIKE_NODES, MISSING_SCRIPT, UNSETTABLE_VARIABLE, CONTAINER, ELASTIC, TIMEOUT, MODULE_NAME)

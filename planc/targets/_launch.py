@@ -11,7 +11,15 @@ from planc.facts.facts import Facts
 from planc.plan.model import Choice, Plan, Record, Unknown
 from planc.plan.schema import TRAINERS
 from planc.source import Span
-from planc.targets._faults import CONTAINER, ELASTIC, MISSING_SCRIPT, MODULE_NAME, TIMEOUT, UNSETTABLE_VARIABLE
+from planc.targets._faults import (
+    CONTAINER,
+    ELASTIC,
+    MISSING_SCRIPT,
+    MODULE_NAME,
+    TIMEOUT,
+    UNLIKE_NODES,
+    UNSETTABLE_VARIABLE,
+)
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -113,8 +121,17 @@ def key_span(plan: Plan, path: str, key: str) -> Span:
     return Span(span.source, start, start + len(match[0].rstrip("= \t\r\n")))
 
 
+def check_nodes(plan: Plan, target: str) -> Iterator[Diagnostic]:
+    """What is wrong with the cluster for the files of any target: nodes that are not alike."""
+    choice = choice_of(plan, target)
+    if choice is not None and written(plan, "cluster.groups"):
+        span = plan["cluster.groups"].span
+        yield UNLIKE_NODES.at(span, "nodes are unlike, and files say one number for all", "unlike nodes")
+
+
 def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
-    """What is wrong with `launch` for a script of any launcher."""
+    """What is wrong with the cluster and with `launch` for a script of any launcher."""
+    yield from check_nodes(plan, target)
     choice = choice_of(plan, target)
     if choice is not None and is_unset(plan, "launch.script"):
         yield MISSING_SCRIPT.at(choice.span, f"`{target}` is emitted without `launch.script`", "starts nothing")

@@ -16,8 +16,8 @@ from planc.plan.schema import Field, Type
 from planc.targets._data import json_text
 from planc.targets._deepspeed_config import ds_config, in_code
 from planc.targets._deepspeed_schedule import OPTIMIZERS, obstacles
-from planc.targets._faults import example, fault
-from planc.targets._launch import is_unset, written
+from planc.targets._faults import UNLIKE_NODES, example, fault
+from planc.targets._launch import check_nodes, is_unset, written
 from planc.targets._left import check_left
 from planc.targets.target import EmittedFile, Target
 
@@ -132,6 +132,7 @@ _NEEDS_STAGE_3 = (
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What DeepSpeed cannot do for the plan."""
+    yield from check_nodes(plan, "deepspeed")
     yield from _check_layout(plan)
     yield from _check_sharding(plan, facts)
     yield from _check_precision(plan)
@@ -296,5 +297,5 @@ TARGET = Target(
             ' (`deepspeed.add_config_arguments` makes a parser for `["--deepspeed", "--deepspeed_config"]`)',
         ),
     ),
-    faults=(LAYOUT, SHARDING, PRECISION, OPTIMIZER, SCHEDULE, MINUTES, LEFT),
+    faults=(LAYOUT, SHARDING, PRECISION, OPTIMIZER, SCHEDULE, MINUTES, LEFT, UNLIKE_NODES),
 )

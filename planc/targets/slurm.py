@@ -93,10 +93,6 @@ LAUNCHER = fault(
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What a Slurm job cannot do for the plan."""
     choice = choice_of(plan, "slurm")
-    if choice is not None and not is_bare(plan.name):
-        yield UNSAFE_TEXT.at(
-            plan.span, "the plan's name cannot name a job", help=("use letters, digits, `.`, `_` and `-`",)
-        )
     if choice is not None and option(plan, "slurm", "launcher") == "accelerate" and not plan.emits("accelerate"):
         yield LAUNCHER.at(
             choice.options["launcher"].span, "`accelerate` is not emitted", help=("emit `accelerate` too",)

@@ -101,6 +101,7 @@ class Stubs:
         hosts = [f"n{number}" for number in range(1, nodes + 1)]
         slurm = {
             "SLURM_JOB_ID": "20042", "SLURM_JOB_NUM_NODES": str(nodes), "SLURM_JOB_NODELIST": f"n[1-{nodes}]",
-            "SLURM_CPUS_ON_NODE": "96", "STUB_HOSTS": ",".join(hosts), "STUB_COMMAND": " ".join((str(script), *arguments)),
+            "SLURM_CPUS_ON_NODE": "96", "STUB_HOSTS": ",".join(hosts),
+            "STUB_COMMAND": " ".join((str(script), *arguments)),
         }  # fmt: skip
         return self.run(copy, *arguments, cwd=cwd, **(slurm | variables))
