@@ -20,7 +20,8 @@ FSDP2, DEEPSPEED = "fsdp2", "deepspeed"
 LAYER_CLASSES: dict[str, str] = {
     "bloom": "BloomBlock", "cohere": "CohereDecoderLayer", "cohere2": "Cohere2DecoderLayer", "dbrx": "DbrxBlock",
     "deepseek_v2": "DeepseekV2DecoderLayer", "deepseek_v3": "DeepseekV3DecoderLayer", "falcon": "FalconDecoderLayer",
-    "gemma": "GemmaDecoderLayer", "gemma2": "Gemma2DecoderLayer", "glm": "GlmDecoderLayer", "glm4": "Glm4DecoderLayer",
+    "gemma": "GemmaDecoderLayer", "gemma2": "Gemma2DecoderLayer", "gemma3_text": "Gemma3DecoderLayer",
+    "glm": "GlmDecoderLayer", "glm4": "Glm4DecoderLayer",
     "gpt2": "GPT2Block", "gpt_bigcode": "GPTBigCodeBlock", "gpt_neox": "GPTNeoXLayer", "gpt_oss": "GptOssDecoderLayer",
     "gptj": "GPTJBlock", "granite": "GraniteDecoderLayer", "llama": "LlamaDecoderLayer",
     "mistral": "MistralDecoderLayer",
