@@ -24,62 +24,17 @@ from planc.targets._faults import (
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 #: Set or kept by the shell itself: a value given to them is refused, or gone at once (bash(1), Shell Variables).
-_OF_THE_SHELL = frozenset(
-    [
-        "BASHOPTS",
-        "BASHPID",
-        "BASH_VERSINFO",
-        "DIRSTACK",
-        "EPOCHREALTIME",
-        "EPOCHSECONDS",
-        "EUID",
-        "FUNCNAME",
-        "GROUPS",
-        "HISTCMD",
-        "HOME",
-        "HOSTNAME",
-        "HOSTTYPE",
-        "IFS",
-        "LINENO",
-        "MACHTYPE",
-        "OLDPWD",
-        "OPTERR",
-        "OPTIND",
-        "OSTYPE",
-        "PATH",
-        "PIPESTATUS",
-        "PPID",
-        "PS4",
-        "PWD",
-        "RANDOM",
-        "SECONDS",
-        "SHELL",
-        "SHELLOPTS",
-        "SHLVL",
-        "SRANDOM",
-        "TERM",
-        "UID",
-        "_",
-    ]
-)
+_OF_THE_SHELL = frozenset((
+    "COMP_WORDBREAKS", "DIRSTACK", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "FUNCNAME", "GROUPS", "HISTCMD", "HOME",
+    "HOSTNAME", "HOSTTYPE", "IFS", "LINENO", "MACHTYPE", "OLDPWD", "OPTERR", "OPTIND", "OSTYPE", "PATH", "PIPESTATUS",
+    "PPID", "PS4", "PWD", "RANDOM", "SECONDS", "SHELL", "SHELLOPTS", "SHLVL", "SRANDOM", "TERM", "UID", "_",
+))  # fmt: skip
 
 #: Set by torchrun for every worker, whatever stood there before (torch.distributed.run, Environment Variables).
-_OF_TORCHRUN = frozenset(
-    [
-        "GROUP_RANK",
-        "GROUP_WORLD_SIZE",
-        "LOCAL_RANK",
-        "LOCAL_WORLD_SIZE",
-        "RANK",
-        "ROLE_NAME",
-        "ROLE_RANK",
-        "ROLE_WORLD_SIZE",
-        "TORCHELASTIC_MAX_RESTARTS",
-        "TORCHELASTIC_RESTART_COUNT",
-        "TORCHELASTIC_RUN_ID",
-        "WORLD_SIZE",
-    ]
-)
+_OF_TORCHRUN = frozenset((
+    "GROUP_RANK", "GROUP_WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "RANK", "ROLE_NAME", "ROLE_RANK",
+    "ROLE_WORLD_SIZE", "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_RUN_ID", "WORLD_SIZE",
+))  # fmt: skip
 
 #: Trainers whose files or environment carry the timeout of collectives.
 _CARRY_TIMEOUT = tuple(name for name in TRAINERS if name not in ("accelerate", "fsdp2", "transformers", "lightning"))
@@ -195,6 +150,8 @@ def _as_file(path: str) -> str:
 def _why_unsettable(name: str) -> str:
     if not _IDENTIFIER.fullmatch(name):
         return "no name of a variable: letters, digits and `_`, no digit first"
-    if name in _OF_THE_SHELL:
+    if name in _OF_THE_SHELL or (name.startswith("BASH") and name != "BASH_ENV"):
         return "the shell sets it itself"
+    if name.lower().startswith("planc_"):
+        return "the launch scripts use it"
     return "torchrun sets it for every rank" if name in _OF_TORCHRUN else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,9 @@ def literal(text: str) -> str:
     return f'"{escaped}"'
 
 
-def plan(targets: str, launch: str, *, nodes: int = 1, cluster: str = "", rest: str = "") -> Plan:
-    """A plan with these targets and this `launch`."""
-    text = f"""
+def text_of(targets: str, launch: str, *, nodes: int = 1, cluster: str = "", rest: str = "") -> str:
+    """The text of a plan with these targets and this `launch`."""
+    return f"""
     gpu card {{ memory = 80 GiB  bf16 = true }}
     model small {{ layers = 8  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000  family = "llama" }}
     plan run {{
@@ -78,7 +79,11 @@ def plan(targets: str, launch: str, *, nodes: int = 1, cluster: str = "", rest: 
       emit = [{targets}]
     }}
     """
-    analysis = analysed(text)
+
+
+def plan(targets: str, launch: str, *, nodes: int = 1, cluster: str = "", rest: str = "") -> Plan:
+    """A plan with these targets and this `launch`."""
+    analysis = analysed(text_of(targets, launch, nodes=nodes, cluster=cluster, rest=rest))
     assert errors(analysis) == [], errors(analysis)
     return analysis.plans[0]
 
@@ -101,7 +106,17 @@ def test_text_arrives_as_it_is_written(flavour: str, stubs: Stubs, tmp_path: Pat
     targets, _, nodes = FLAVOURS[flavour]
     mark = tmp_path / "mark"
     texts = [text.replace("MARK", str(mark)) for text in HOSTILE]
-    variables = "  ".join(f"V{number} = {literal(text)}" for number, text in enumerate(texts))
+    names = [f"V{number}" for number in range(len(texts))] + [
+        "nodes",
+        "ranks",
+        "script",
+        "here",
+        "config",
+        "job",
+        "cpus",
+    ]
+    values = texts + ["of the program"] * (len(names) - len(texts))
+    variables = "  ".join(f"{name} = {literal(value)}" for name, value in zip(names, values, strict=True))
     arguments = ", ".join(literal(text) for text in texts)
     program = texts[0] + ".py"
     compiled = plan(targets, f"script = {literal(program)}  args = [{arguments}]  env {{ {variables} }}", nodes=nodes)
@@ -112,7 +127,7 @@ def test_text_arrives_as_it_is_written(flavour: str, stubs: Stubs, tmp_path: Pat
     for call in calls:
         at = call.argv.index(program)
         assert call.argv[at + 1 :] == [*texts, "--more", texts[0]]
-        assert [call.env[f"V{number}"] for number in range(len(texts))] == texts
+        assert [call.env[name] for name in names] == values
         assert call.cwd == str(tmp_path)
     assert not mark.exists()
 
@@ -130,6 +145,16 @@ def test_any_text_arrives_as_it_is_written(
     (call,) = stubs.run(written_out(compiled, tmp_path) / "torchrun.sh", cwd=tmp_path).of("torchrun")
     assert call.argv[4:] == [script if not script.startswith("-") else f"./{script}", *args]
     assert call.env["VALUE"] == value
+
+
+def test_a_variable_that_a_shell_has_by_itself_is_refused(tmp_path: Path) -> None:
+    """Else the script would take it for one of the caller's, and drop the plan's value without a word."""
+    command = ["env", "-i", "bash", "-c", "compgen -v"]
+    own = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert {"PATH", "UID", "SHLVL"} <= set(own)
+    for name in (*own, "LOCAL_RANK", "PLANC_BACKEND", "planc_nodes", "not-one", "1st"):
+        refused = analysed(text_of("torchrun", f'script = "t.py"  env {{ "{name}" = "1" }}'))
+        assert [fault.code for fault in errors(refused)] == ["PLN902"], name
 
 
 def test_a_program_whose_name_begins_with_a_dash_is_no_option(stubs: Stubs, tmp_path: Path) -> None:
