@@ -7,6 +7,7 @@ import sys
 
 from planc import resources
 from planc.diagnostics.diagnostic import Diagnostic
+from planc.plan.scope import CATALOGUE
 from planc.source import Source, Span
 from planc.syntax.faults import FILE_TOO_LARGE, NOT_TEXT
 from planc.syntax.parse import MAX_BYTES
@@ -14,7 +15,6 @@ from planc.syntax.parse import MAX_BYTES
 ENDING = ".plan"
 
 _STDIN = "<stdin>"
-_CATALOGUE = "planc/"
 _PROJECT_MARKS = ("pyproject.toml", "planc.toml", ".git")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -39,7 +39,7 @@ class Files:
 
     def load(self, name: str, importer: Source | None) -> Source | str:
         """The file that `use "name"` in another file means, or the reason why it cannot be had."""
-        if name.startswith(_CATALOGUE):
+        if name.startswith(CATALOGUE):
             return self._catalogue(name)
         if os.path.isabs(name):
             return "the path is absolute; it has to be relative to this file"
@@ -63,9 +63,9 @@ class Files:
 
     def _catalogue(self, name: str) -> Source | str:
         known = resources.names("catalogue", ENDING)
-        if name.removeprefix(_CATALOGUE) not in known:
-            return "the catalogue has " + ", ".join(f"`{_CATALOGUE}{entry}`" for entry in known)
-        path = resources.find(f"catalogue/{name.removeprefix(_CATALOGUE)}{ENDING}")
+        if name.removeprefix(CATALOGUE) not in known:
+            return "the catalogue has " + ", ".join(f"`{CATALOGUE}{entry}`" for entry in known)
+        path = resources.find(f"catalogue/{name.removeprefix(CATALOGUE)}{ENDING}")
         return _source_or_reason(self._read(path, name, os.path.realpath(path)))
 
     def _read(self, path: str, shown: str, real_path: str) -> Reading:

@@ -92,7 +92,7 @@ def quoted(text: str) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean ...?` with the nearest known word, or nothing."""
-    from planc.plan.names import nearest
+    from planc.diagnostics.names import nearest
 
     near = nearest(word, known)
     return f"; did you mean `{near}`?" if near else ""

@@ -11,7 +11,7 @@ from planc.plan import faults
 from planc.plan.evaluate import FAULTY, Env, Val, described, evaluate, is_word, unescaped, word_of
 from planc.plan.model import Unknown
 from planc.plan.schema import Type
-from planc.plan.units import CURRENCIES, EXAMPLES, PLAIN, Amount, Dimension, name_of
+from planc.plan.units import BANDWIDTH, BYTES, CURRENCIES, EXAMPLES, PLAIN, Amount, Dimension, name_of
 from planc.source import Span
 from planc.syntax import nodes
 
@@ -58,7 +58,11 @@ def number(val: Val, want: Type, span: Span, env: Env) -> Any:
     allowed = want.dimensions or _money(want)
     if val.dimension not in allowed:
         env.report(
-            faults.WRONG_TYPE.at(span, f"{name_of(val.dimension)} where {_due(want)} is due", help=_example(want))
+            faults.WRONG_TYPE.at(
+                span,
+                f"{name_of(val.dimension)} where {_due(want)} is due",
+                help=_meant(val, want, span) or _example(want),
+            )
         )
         return FAULTY
     if isinstance(val.value, Unknown):
@@ -116,7 +120,10 @@ def _due(want: Type) -> str:
     """What is due, in words: "a bandwidth", "a count", "a number of steps or a time"."""
     if want.form == "quantity":
         names = [name_of(dimension) if dimension != PLAIN else "a count" for dimension in want.dimensions]
-        return " or ".join([*names, "a flag"] if want.flag else names)
+        names = [*names, "a flag"] if want.flag else names
+        if 2 < len(names):  # "a number of steps, tokens or samples"
+            names = [names[0], *(name.removeprefix("a number of ") for name in names[1:])]
+        return " or ".join((", ".join(names[:-1]), names[-1])) if 1 < len(names) else names[0]
     return {
         "count": "a count", "number": "a number", "share": "a share", "flag": "a flag", "text": "a quoted text",
         "word": "a word",
@@ -130,6 +137,14 @@ def _example(want: Type) -> tuple[str, ...]:
         return (f"write it as in `{EXAMPLES[want.dimensions[0]]}`",)
     if want.form == "money":
         return (f"write it as in `2.4 USD/{want.of}`",)
+    return ()
+
+
+def _meant(val: Val, want: Type, span: Span) -> tuple[str, ...]:
+    """What a size in place of a bandwidth, or a bare number in place of a quantity, may have meant."""
+    text = span.text
+    if val.dimension == BYTES and want.dimensions == (BANDWIDTH,) and text[-1:] == "B":
+        return (f"write `{text}/s`, or `{text[:-1]}bit/s` if bits are meant",)
     return ()
 
 

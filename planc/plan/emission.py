@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
+from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.coerce import coerce
 from planc.plan.evaluate import FAULTY
 from planc.plan.instance import Instance
 from planc.plan.model import Choice, Located, Origin, PolicyRule, Record, Unknown
-from planc.plan.names import nearest
 from planc.plan.policies import policy_rules
 from planc.plan.schema import ANNOUNCED, TRAINERS, Field
 from planc.plan.scope import lookup

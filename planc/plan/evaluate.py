@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
+from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.model import Record, Unknown
-from planc.plan.names import nearest
 from planc.plan.quantities import amount
 from planc.plan.units import PLAIN, Dimension, exact, name_of, times
 from planc.source import Span

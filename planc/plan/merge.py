@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
+from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.model import Origin
-from planc.plan.names import nearest
 from planc.plan.schema import DERIVED, SECTIONS, Field
 from planc.plan.scope import Report, Scope, lookup
 from planc.plan.shape import BROKEN, Shape, Slot, fields_of, head_of, inherited

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate
 from planc.plan.model import PolicyRule, Unknown
-from planc.plan.names import nearest
 from planc.plan.schema import APPROXIMATE, DERIVED, SECTIONS, Field, Type
 from planc.plan.scope import Report
 from planc.plan.shape import BROKEN, Shape, fields_of
@@ -130,9 +130,11 @@ def unknown_path(path: nodes.Path, kind: str) -> Any:
             (f"{section}.{at.text}" for section in SECTIONS if section in fields and at.text in fields_of(section)),
             None,
         )
-    return faults.UNKNOWN_FIELD.at(
-        at.span, f"`{where}` has no `{at.text}`", "no such field", help=(f"did you mean `{guess}`?",) if guess else ()
-    )
+    advice = (f"did you mean `{guess}`?",) if guess else ()
+    minuend, minus, subtrahend = at.text.partition("-")
+    if minus and minuend in fields:
+        advice = (f"with blanks, `{minuend} - {subtrahend}` subtracts",)
+    return faults.UNKNOWN_FIELD.at(at.span, f"`{where}` has no `{at.text}`", "no such field", help=advice)
 
 
 def typed_value(value: Any, kind: Type) -> Val:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
+from planc.diagnostics.names import nearest
 from planc.plan.faults import MALFORMED_NUMBER, UNKNOWN_UNIT
-from planc.plan.names import nearest
 from planc.plan.units import COUNTED, PLAIN, SUFFIXES, UNITS, Amount, exact
 from planc.syntax.nodes import Number
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.diagnostics.names import nearest
 from planc.plan import faults
-from planc.plan.names import nearest
-from planc.source import Source
+from planc.source import Source, Span
 from planc.syntax import nodes
+from planc.syntax.outline import Outline
 from planc.syntax.parse import parse
 
 #: Supplies a used file: the name as it is written and the file that uses it -> the text, or why it cannot be had.
 Load = Callable[[str, Source | None], Source | str]
 
 Report = Callable[[Diagnostic], None]
+
+#: How the names of planc's own files begin. Nothing in them has to be checked, so only what is referred to is read.
+CATALOGUE = "planc/"
 
 
 class Scope:
@@ -25,7 +29,7 @@ class Scope:
     def __init__(self, source: Source, file: nodes.File) -> None:
         self.source = source
         self.file = file
-        self.blocks: dict[tuple[str, str], nodes.Block] = {}
+        self.blocks: Mapping[tuple[str, str], nodes.Block] = {}
         self.twice: set[tuple[str, str]] = set()
         self.used: list[tuple[nodes.Use, Scope]] = []
 
@@ -49,17 +53,18 @@ class Scope:
 
 def scopes(sources: tuple[Source, ...], load: Load, report: Report) -> list[Scope]:
     """The scope of each source; used files are read once each, and their syntax faults are reported too."""
-    made: dict[int, Scope] = {}
+    made: dict[tuple[Source, bool], Scope] = {}
     return [_scope(source, load, report, made) for source in sources]
 
 
-def _scope(source: Source, load: Load, report: Report, made: dict[int, Scope]) -> Scope:
-    if id(source) in made:
-        return made[id(source)]
+def _scope(source: Source, load: Load, report: Report, made: dict[tuple[Source, bool], Scope]) -> Scope:
+    if (source, True) in made:
+        return made[source, True]
     file, diagnostics = parse(source)
     for diagnostic in diagnostics:
         report(diagnostic)
-    scope = made[id(source)] = Scope(source, file)
+    scope = made[source, True] = Scope(source, file)
+    scope.blocks = blocks = dict[tuple[str, str], nodes.Block]()
     for setting in file.settings:
         if setting.value.text not in ("1", "1.0"):
             report(
@@ -71,9 +76,9 @@ def _scope(source: Source, load: Load, report: Report, made: dict[int, Scope]) -
             )
     for block in file.blocks:
         key = (block.kind, block.name.text)
-        first = scope.blocks.get(key)
+        first = blocks.get(key)
         if first is None:
-            scope.blocks[key] = block
+            blocks[key] = block
             continue
         scope.twice.add(key)
         report(
@@ -89,9 +94,21 @@ def _scope(source: Source, load: Load, report: Report, made: dict[int, Scope]) -
         found = load(use.path.value, source)
         if isinstance(found, str):
             report(faults.UNUSABLE_IMPORT.at(use.path.span, f"cannot use `{use.path.value}`", found))
+        elif use.path.value.startswith(CATALOGUE):
+            scope.used.append((use, _catalogue(found, made)))
         else:
             scope.used.append((use, _scope(found, load, report, made)))
     return scope
+
+
+def _catalogue(source: Source, made: dict[tuple[Source, bool], Scope]) -> Scope:
+    """The scope of a file of planc's own, whose blocks are read as they are referred to."""
+    if (source, False) not in made:
+        scope = made[source, False] = Scope(
+            source, nodes.File(Span(source, 0, len(source.text)), (), (), (), complete=True)
+        )
+        scope.blocks = Outline(source)
+    return made[source, False]
 
 
 def lookup(scope: Scope, kinds: tuple[str, ...], name: nodes.Name, report: Report) -> tuple[Scope, nodes.Block] | None:

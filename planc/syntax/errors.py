@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
+from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.source import Source, Span
-from planc.syntax import nodes
+from planc.syntax import nodes, slips
 from planc.syntax.faults import SYNTAX_ERROR
 from planc.syntax.lexer import CLOSING, END, ERROR, OPENING, Token
 
@@ -17,16 +17,6 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("FROM", "`from`"), ("WHEN", "`when`"), ("BECAUSE", "`because`"), ("STRING", "a quoted string"),
     ("COMPARE", "a comparison"),
 )  # fmt: skip
-
-#: Spellings of other languages, and what this one writes.
-_SLIPS: dict[str, tuple[str, str]] = {
-    ";": ("`;` between entries", "a new line or a comma separates entries"),
-    "&": ("`&` is no operator", "write `and`"),
-    "|": ("`|` is no operator", "write `or`"),
-    "!": ("`!` is no operator", "write `not`"),
-    "%": ("`%` is no operator", "write `divides(a, b)` for a whole division, or a share as `8 %`"),
-    "$": ("`$` is not expanded", "write the value, or a quoted string that the shell never sees"),
-}
 
 
 def unmatched_brace(source: Source, segment: list[Token]) -> Diagnostic | None:
@@ -70,10 +60,7 @@ def _is_first_on_line(source: Source, token: Token) -> bool:
 
 def unclosed_string(source: Source, segment: list[Token]) -> Diagnostic | None:
     """The fault of the first string in a segment that is not closed; None if each is."""
-    for token in segment:
-        if token.type == ERROR and source.text[token.start] == '"':
-            return _unreadable(source, token, source.text[token.start : token.end], False)
-    return None
+    return next((found for token in segment if (found := slips.unclosed_string(source, token)) is not None), None)
 
 
 def next_entry(tokens: list[Token], at: int) -> int:
@@ -86,7 +73,8 @@ def next_entry(tokens: list[Token], at: int) -> int:
         following = tokens[at + 1].type
         before = tokens[at - 1].type if at else ""
         torn = before == ERROR and tokens[at - 1].end == tokens[at].start  # the rest of a word that could not be read
-        if kind in CLOSING or kind in ("VERB", "COMMA") or (kind == "KEY" and following == "EQUAL" and not torn):
+        key = kind == "KEY" and following == "EQUAL" and not torn and before != "DOT"
+        if kind in CLOSING or kind in ("VERB", "COMMA") or key:
             return at
         if kind == "NAME" and following in ("LBRACE", "IN") and before not in ("EQUAL", "COMMA", "LSQB", "DOT", ERROR):
             return at
@@ -121,10 +109,6 @@ def unexpected(source: Source, tokens: list[Token], at: int, values: list[Any], 
     """The fault of a token that does not fit where it stands."""
     token = tokens[at]
     span, text = _span(source, token), source.text[token.start : token.end]
-    if token.type == ERROR:
-        special = _unreadable(source, token, text, bool(at) and tokens[at - 1].type == "NAME")
-        if special is not None:
-            return special
     opens_entry = token.type in ("RBRACE", END, "KEY", "VERB") or (
         token.type == "NAME" and tokens[at + 1].type == "LBRACE"
     )
@@ -137,17 +121,9 @@ def unexpected(source: Source, tokens: list[Token], at: int, values: list[Any], 
             "opened here",
             related=(Label(span, "met this first"),),
         )
-    after_key = bool(at) and tokens[at - 1].type == "NAME" and not expected.isdisjoint(("EQUAL", "LBRACE"))
-    if text == "==" and after_key:
-        return _replacement(span, "`==` compares, it does not set", "=")
-    if text in ("+", "-", "*", "/") and tokens[at + 1].type == "EQUAL":
-        return SYNTAX_ERROR.at(
-            span, f"`{text}=` is no operator", "nothing appends", help=("write the whole value after `=`",)
-        )
-    if text == "/" and tokens[at + 1].type == "SLASH":
-        return SYNTAX_ERROR.at(span, "`//` opens no comment", help=("a comment begins with `#`",))
-    if token.type == "COMPARE" and any(isinstance(value, Token) and value.type == "COMPARE" for value in values[-3:]):
-        return SYNTAX_ERROR.at(span, "comparisons do not chain", help=("write `b in 1..8`, or join two with `and`",))
+    known = slips.slip(slips.Here(source, tokens, at, values, expected))
+    if known is not None:
+        return known
     words = [word for kind, word in _WORDS if kind in expected]
     found = "the end" if token.type == END else f"`{_short(text)}`"
     return SYNTAX_ERROR.at(span, f"found {found}, expected {_listed(words[:3])}", "does not fit here")
@@ -155,39 +131,7 @@ def unexpected(source: Source, tokens: list[Token], at: int, values: list[Any], 
 
 def else_for_because(span: Span) -> Diagnostic:
     """The fault of an `else` where a reason is due."""
-    return _replacement(span, "`else` in place of `because`", "because")
-
-
-def _unreadable(source: Source, token: Token, text: str, after_name: bool) -> Diagnostic | None:
-    span = _span(source, token)
-    if text.startswith('"'):
-        return SYNTAX_ERROR.at(
-            Span(source, token.start, token.start + 1),
-            "the string is not closed",
-            "opened here",
-            help=('a string ends with `"` on the same line',),
-        )
-    if text.startswith("'"):
-        return SYNTAX_ERROR.at(span, "single quotes around text", help=("text stands in double quotes",))
-    if text == ":" and after_name:
-        return _replacement(span, "`:` in place of `=`", "=")
-    if text in _SLIPS:
-        message, advice = _SLIPS[text]
-        return SYNTAX_ERROR.at(span, message, help=(advice,))
-    if text and (ord(text[0]) < 32 or ord(text[0]) == 127):
-        return SYNTAX_ERROR.at(
-            span, f"control character U+{ord(text[0]):04X}", help=("text holds printable characters only",)
-        )
-    if text and 127 < ord(text[0]):
-        return SYNTAX_ERROR.at(
-            span, "character outside ASCII", f"U+{ord(text[0]):04X}", help=("put it into a quoted string or a comment",)
-        )
-    return None
-
-
-def _replacement(span: Span, message: str, text: str) -> Diagnostic:
-    fix = Fix(f"write `{text}`", (Edit(span, text),), safe=True)
-    return SYNTAX_ERROR.at(span, message, help=(f"write `{text}`",), fixes=(fix,))
+    return slips.replacement(span, "`else` in place of `because`", "because")
 
 
 def _unclosed_bracket(values: list[Any]) -> Token | None:

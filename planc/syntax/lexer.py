@@ -42,12 +42,12 @@ class Lexer:
         self._keywords: dict[str, str] = tables["keywords"]
         self._ignored = frozenset(tables["ignored"])
 
-    def scan(self, text: str) -> Lexed:
-        """The tokens of a text; stops where brackets are nested more than 32 deep."""
+    def scan(self, text: str, start: int = 0, until: int | None = None) -> Lexed:
+        """The tokens of a text, or of a part of it; ends where brackets are nested more than 32 deep."""
         tokens: list[Token] = []
-        at, end, depth = 0, len(text), 0
+        at, end, depth = start, len(text) if until is None else until, 0
         match, keywords, ignored = self._match, self._keywords, self._ignored
-        if text.startswith("\ufeff"):
+        if at == 0 and text.startswith("\ufeff"):
             at = 1
         while at < end:
             found = match(text, at)

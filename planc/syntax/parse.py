@@ -18,7 +18,7 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.source import Source, Span
 from planc.syntax import errors, nodes
 from planc.syntax.faults import FILE_TOO_LARGE, NESTED_TOO_DEEPLY
-from planc.syntax.lexer import END, MAX_NESTING, Lexer, Token
+from planc.syntax.lexer import END, ERROR, MAX_NESTING, Lexer, Token
 
 MAX_BYTES = 1 << 20
 
@@ -79,6 +79,14 @@ def parse_value(source: Source, start: int) -> tuple[Any, tuple[Diagnostic, ...]
     return nodes.Bad(Span(source, start, end), ()), tuple(diagnostics)
 
 
+def parse_block(source: Source, start: int, end: int) -> nodes.Block:
+    """The one block that stands between two offsets of a text that is known to be sound."""
+    tables = _tables()
+    tokens, _ = tables.lexer.scan(source.text, start, end)
+    block: nodes.Block = _run(source, tables, tokens, [])[0]
+    return block
+
+
 class Skipped(NamedTuple):
     """A token in place of text that could not be read; `names` are the fields that it may have been meant to write."""
 
@@ -113,8 +121,9 @@ def _segments(source: Source, tokens: list[Token]) -> list[list[Token]]:
     """The tokens cut before each block, `use` or setting, also where a line opens a block inside another one."""
     segments: list[list[Token]] = []
     depth = 0
-    for token in tokens:
-        if token.type in _OPENS_SEGMENT and (depth <= 0 or _is_first_on_line(source, token)):
+    for at, token in enumerate(tokens):
+        opens = token.type in _OPENS_SEGMENT and (depth <= 0 or _is_first_on_line(source, token))
+        if opens or (_is_header(tokens, at) and _is_first_on_line(source, token)):
             segments.append([])
             depth = 0
         depth += (token.type == "LBRACE") - (token.type == "RBRACE")
@@ -123,6 +132,16 @@ def _segments(source: Source, tokens: list[Token]) -> list[list[Token]]:
         if token.type != END:
             segments[-1].append(token)
     return segments
+
+
+def _is_header(tokens: list[Token], at: int) -> bool:
+    """Whether the tokens read like the opening of a block whose kind is mistyped: `modle small {`."""
+    types = [token.type for token in tokens[at : at + 4]]
+    if types[:1] == [ERROR]:
+        types = types[1:]
+    if types[:1] != ["NAME"] or (at and tokens[at - 1].type == ERROR and tokens[at - 1].end == tokens[at].start):
+        return False
+    return types[1:2] in (["NAME"], ["STRING"]) and types[2:3] in (["LBRACE"], ["FROM"])
 
 
 def _is_first_on_line(source: Source, token: Token) -> bool:
@@ -218,8 +237,7 @@ def _recover(
     The stack is cut back to a place where a Bad node fits and after which the next entry (or the brace that closes the
     body, or the end) can be read. Returns the index of the token to go on with.
     """
-    # An error right after the text that was skipped for the last one says nothing new.
-    if not any(isinstance(token, Skipped) for token in tokens[max(0, at - _QUIET) : at]):
+    if not _follows_another(source, tokens, at):
         diagnostics.append(errors.unexpected(source, tokens, at, values, _acceptable(tables, states)))
     # Text that goes on in the same line breaks the entry before it; if it begins a new line, that entry stays.
     same_line = 0 < at and "\n" not in source.text[tokens[at - 1].end : tokens[at].start]
@@ -236,6 +254,14 @@ def _recover(
         go_on += 1
     # Nothing fits even at the end, or it is enough: give the segment up.
     return _put_bad(source, tokens, at, len(tokens) - 1, 0, states, values, spans)
+
+
+def _follows_another(source: Source, tokens: list[Token], at: int) -> bool:
+    """Whether text was skipped just before in the same line: an error there says nothing new."""
+    return any(
+        isinstance(token, Skipped) and "\n" not in source.text[token.end : tokens[at].start]
+        for token in tokens[max(0, at - _QUIET) : at]
+    )
 
 
 def _put_bad(
@@ -407,4 +433,4 @@ _HANDLERS: dict[str, Callable[[Source, Span, list[Any]], Any]] = {
     "name": lambda source, span, c: _name(source, c[0]),
 }
 
-__all__ = ["MAX_BYTES", "Parsed", "parse"]
+__all__ = ["MAX_BYTES", "Parsed", "parse", "parse_block"]

@@ -1,4 +1,4 @@
-"""What a plan's text means: references, inheritance, narrowing, `auto`, units, and what spreads when a part is faulty."""
+"""What a plan's text means: references, inheritance, narrowing, `auto`, units, and what a fault spreads to."""
 
 from __future__ import annotations
 
@@ -162,7 +162,8 @@ def test_gradients_are_as_the_trainer_has_them(emit: str, gradients: str) -> Non
 
 
 def test_a_file_sees_what_a_used_file_defines_itself() -> None:
-    analysis = analysis_of('use "planc/models"\n' + BASE + "plan p from shared { model = llama-3-8b  shard { stage = 3 } }")
+    text = "plan p from shared { model = llama-3-8b  shard { stage = 3 } }"
+    analysis = analysis_of('use "planc/models"\n' + BASE + text)
     assert codes(analysis) == []
     assert analysis.plans[0]["model.layers"].value == 32
 

@@ -1,0 +1,270 @@
+"""The slips that people make, told apart by the tokens around them; each with the words that help most.
+
+A slip is a function of where reading stopped; it gives a diagnostic, or None if it is another one. They are tried in
+the order of SLIPS, and the first that knows the place speaks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
+from planc.diagnostics.names import nearest
+from planc.source import Source, Span
+from planc.syntax.faults import SYNTAX_ERROR
+from planc.syntax.lexer import END, ERROR, Token
+
+KINDS = ("gpu", "cluster", "model", "policy", "plan", "template")
+
+
+class Here(NamedTuple):
+    """Where reading stopped: the token at `at` does not fit, `expected` would; `values` is the parser's stack."""
+
+    source: Source
+    tokens: list[Token]
+    at: int
+    values: list[Any]
+    expected: frozenset[str]
+
+    def token(self, step: int = 0) -> Token:
+        """The token that many steps from the one that does not fit; an END outside the text."""
+        index = self.at + step
+        return self.tokens[index] if 0 <= index < len(self.tokens) else Token(END, 0, 0)
+
+    def text(self, step: int = 0) -> str:
+        """Its text."""
+        token = self.token(step)
+        return self.source.text[token.start : token.end]
+
+    def span(self, first: int = 0, last: int = 0) -> Span:
+        """The span from one token to another."""
+        return Span(self.source, self.token(first).start, self.token(last).end)
+
+    def at_top(self) -> bool:
+        """Whether a block could begin here."""
+        return "KIND" in self.expected
+
+    def touches(self, step: int) -> bool:
+        """Whether a token follows the one before it without a blank."""
+        return self.token(step - 1).end == self.token(step).start
+
+
+def slip(here: Here) -> Diagnostic | None:
+    """What is said of a place that one of the slips explains."""
+    return next((found for known in SLIPS if (found := known(here)) is not None), None)
+
+
+def replacement(span: Span, message: str, text: str, *, label: str = "") -> Diagnostic:
+    """A fault that one text in place of another mends."""
+    fix = Fix(f"write `{text}`", (Edit(span, text),), safe=True)
+    return SYNTAX_ERROR.at(span, message, label, help=(f"write `{text}`",), fixes=(fix,))
+
+
+def unclosed_string(source: Source, token: Token) -> Diagnostic | None:
+    """The fault of a string that is not closed; None for any other token."""
+    if token.type != ERROR or source.text[token.start] != '"':
+        return None
+    opening = Span(source, token.start, token.start + 1)
+    help = ('a string ends with `"` on the same line',)
+    return SYNTAX_ERROR.at(opening, "the string is not closed", "opened here", help=help)
+
+
+def _string(here: Here) -> Diagnostic | None:
+    return unclosed_string(here.source, here.token())
+
+
+def _other_format(here: Here) -> Diagnostic | None:
+    """YAML, JSON, TOML or HCL at the place of a block."""
+    if not here.at_top():
+        return None
+    text, following = here.text(), here.text(1)
+    if text == "{":
+        return _pasted(here, "JSON", '`{"model": {"layers": 8}}` is `model NAME { layers = 8 }`')
+    if text == "[" and here.token(1).type in ("NAME", "KIND", "STRING"):
+        return _pasted(here, "TOML", "`[model]` with `layers = 8` below it is `model NAME { layers = 8 }`")
+    if following == ":" and here.token().type in ("NAME", "STRING"):
+        return _pasted(here, "YAML", "`model:` with `layers: 8` below it is `model NAME { layers = 8 }`")
+    if text == "-" and here.text(1) == "-":
+        return _pasted(here, "YAML", "`---` begins no document here; remove it")
+    if here.token().type == "NAME" and here.token(1).type == "STRING" and here.token(2).type in ("STRING", "LBRACE"):
+        kinds = ", ".join(f"`{kind}`" for kind in KINDS)
+        return _pasted(here, "HCL", f"a block is `KIND NAME {{ ... }}` with one of {kinds}")
+    return None
+
+
+def _pasted(here: Here, name: str, conversion: str) -> Diagnostic:
+    return SYNTAX_ERROR.at(here.span(), f"this reads as {name}", "a block is due here", help=(conversion,))
+
+
+def _kind(here: Here) -> Diagnostic | None:
+    """A kind in capitals, or before a name that is none."""
+    text = here.text()
+    if not here.at_top() or here.token().type not in ("NAME", "KEY"):
+        return None
+    if text.lower() in KINDS and text not in KINDS and here.token(1).type in ("NAME", "STRING"):
+        return replacement(here.span(), f"`{text}` is no kind of block", text.lower())
+    if text in KINDS and here.token(1).type == "QUANTITY":
+        name = here.text(1)
+        return replacement(here.span(1, 1), f"`{name}` is no name", f'"{name}"', label="a name begins with a letter")
+    guess = nearest(text, KINDS)
+    if guess is not None and here.token().type == "NAME" and here.token(1).type in ("NAME", "STRING"):
+        help = (f"did you mean `{guess}`?",)
+        return SYNTAX_ERROR.at(here.span(), f"`{text}` is no kind of block", help=help)
+    if here.token().type == "KEY":
+        return SYNTAX_ERROR.at(here.span(), f"`{text}` is set outside a block", help=("put it into a `plan NAME { }`",))
+    return None
+
+
+def _use(here: Here) -> Diagnostic | None:
+    if here.text(-1) != "use" or here.token().type != "NAME":
+        return None
+    end = here.source.text.find("\n", here.token().start)
+    line = here.source.text[here.token().start : end if 0 <= end else None].split("#")[0].rstrip()
+    span = Span(here.source, here.token().start, here.token().start + len(line))
+    return replacement(span, "`use` takes a quoted path", f'"{line}"')
+
+
+def _derivation(here: Here) -> Diagnostic | None:
+    if "FROM" not in here.expected or here.token(1).type != "NAME" or here.token(-2).type != "KIND":
+        return None
+    if here.text() in (":", "extends", "inherits", "is", "<", "of"):
+        return replacement(here.span(), f"`{here.text()}` derives no block", "from")
+    return None
+
+
+def _colon(here: Here) -> Diagnostic | None:
+    """`:` for `=`, in a time of day, or after a JSON key."""
+    if here.text() != ":":
+        return None
+    before = here.token(-1).type
+    if before == "QUANTITY" and here.token(1).type == "QUANTITY":
+        parts = re.match(r"(\d{1,4}):(\d\d)(?::(\d\d))?", here.source.text[here.token(-1).start :])
+        help = ("write it as in `90 min`",)
+        if parts is not None:
+            seconds = int(parts[1]) * 3600 + int(parts[2]) * 60 + int(parts[3] or 0)
+            whole = f"{seconds // 3600} h" if seconds % 3600 == 0 else f"{seconds // 60} min"
+            help = (f"write `{whole if seconds % 60 == 0 else f'{seconds} s'}`",)
+        return SYNTAX_ERROR.at(here.span(), "a time is a number with a unit", help=help)
+    if before == "STRING":
+        key = here.text(-1)
+        help = (f"a key stands without quotes: `{key[1:-1]} = ...`",)
+        return SYNTAX_ERROR.at(here.span(-1), "`:` after a quoted key reads as JSON", help=help)
+    if before in ("NAME", "KIND"):
+        return replacement(here.span(), "`:` in place of `=`", "=")
+    return None
+
+
+def _equals(here: Here) -> Diagnostic | None:
+    """`==` for `=`, `=` before a section, `+=`."""
+    if here.text() == "==" and here.token(-1).type == "NAME":
+        return replacement(here.span(), "`==` compares, it does not set", "=")
+    if here.text() == "{" and here.token(-1).type == "EQUAL":
+        name = here.text(-2)
+        help = (f"write `{name} {{ ... }}`, or `{name} = WORD {{ ... }}`",)
+        fix = Fix("remove the `=`", (Edit(here.span(-1, -1), ""),), safe=True)
+        return SYNTAX_ERROR.at(here.span(-1, -1), f"`{name}` is opened with `=`", help=help, fixes=(fix,))
+    if here.text() in ("+", "-", "*", "/") and here.token(1).type == "EQUAL":
+        help = ("write the whole value after `=`",)
+        return SYNTAX_ERROR.at(here.span(0, 1), f"`{here.text()}=` is no operator", "nothing appends", help=help)
+    return None
+
+
+def _dotted(here: Here) -> Diagnostic | None:
+    if here.text() != "." or here.token(-1).type != "NAME" or here.token(1).type not in ("KEY", "NAME"):
+        return None
+    if not here.expected.isdisjoint(("LBRACE", "IN")) and "DOT" not in here.expected:
+        section, field = here.text(-1), here.text(1)
+        return SYNTAX_ERROR.at(
+            here.span(-1, 1), "a path is read, not set", help=(f"write `{section} {{ {field} = ... }}`",)
+        )
+    return None
+
+
+def _commas(here: Here) -> Diagnostic | None:
+    """A comma in a number, or one too many."""
+    if here.token().type == "QUANTITY" and here.text(-1) == "," and here.token(-2).type == "QUANTITY":
+        number = re.match(r"\d{1,3}(?:,\d{3})+", here.source.text[here.token(-2).start :])
+        if number is not None and here.touches(0) and here.touches(-1):
+            start = here.token(-2).start
+            span = Span(here.source, start, start + number.end())
+            return replacement(span, "`,` between digits", number[0].replace(",", "_"))
+    if here.text() == ",":
+        fix = Fix("remove the comma", (Edit(here.span(), ""),), safe=True)
+        return SYNTAX_ERROR.at(here.span(), "a comma too many", help=("remove it",), fixes=(fix,))
+    return None
+
+
+def _quantities(here: Here) -> Diagnostic | None:
+    """Two numbers in a row: a time in parts, a modulo, a name with a blank."""
+    if here.token().type != "QUANTITY":
+        return None
+    before = here.token(-1)
+    if before.type == "QUANTITY" and here.text(-1).rstrip().endswith("%"):
+        number = here.text(-1).rstrip("% \t")
+        help = (f"`divides({here.text()}, {number})` asks whether nothing is left over",)
+        return SYNTAX_ERROR.at(here.span(-1), "`%` is a share, no modulo", help=help)
+    if before.type == "QUANTITY":
+        meant: tuple[str, ...] = ("write one number with one unit",)
+        parts = [re.fullmatch(r"(\d+)[ \t]*(d|h|min|s)", here.text(step).strip()) for step in (-1, 0)]
+        if parts[0] is not None and parts[1] is not None:
+            factor = {"d": 86400, "h": 3600, "min": 60, "s": 1}
+            seconds = sum(int(part[1]) * factor[part[2]] for part in parts if part is not None)
+            meant = (f"write `{f'{seconds // 60} min' if seconds % 60 == 0 else f'{seconds} s'}`",)
+        return SYNTAX_ERROR.at(here.span(-1), "two numbers in a row", help=meant)
+    if before.type == "NAME" and here.token(-2).type == "EQUAL":
+        name = here.source.text[before.start : here.token().end]
+        return replacement(here.span(-1), "a name with a blank", f'"{name}"')
+    return None
+
+
+def _operators(here: Here) -> Diagnostic | None:
+    text = here.text()
+    if text == "/" and here.text(1) == "/":
+        return SYNTAX_ERROR.at(here.span(0, 1), "`//` opens no comment", help=("a comment begins with `#`",))
+    if here.token().type == "COMPARE" and any(
+        isinstance(value, Token) and value.type == "COMPARE" for value in here.values[-3:]
+    ):
+        help = ("write `b in 1..8`, or join two with `and`",)
+        return SYNTAX_ERROR.at(here.span(), "comparisons do not chain", help=help)
+    if here.token().type == ERROR and text in _CHARACTERS:
+        message, advice = _CHARACTERS[text]
+        doubled = here.text(1) == text and here.touches(1)
+        return SYNTAX_ERROR.at(here.span(0, 1 if doubled else 0), message, help=(advice,))
+    return None
+
+
+#: Characters of other languages, and what this one writes.
+_CHARACTERS: dict[str, tuple[str, str]] = {
+    ";": ("`;` between entries", "a new line or a comma separates entries"),
+    "&": ("`&` is no operator", "write `and`"),
+    "|": ("`|` is no operator", "write `or`"),
+    "!": ("`!` is no operator", "write `not`"),
+    "%": ("`%` is no operator", "write `divides(a, b)` for a whole division, or a share as `8 %`"),
+    "$": ("`$` is not expanded", "write the value, or a quoted string that the shell never sees"),
+}
+
+
+def _characters(here: Here) -> Diagnostic | None:
+    if here.token().type != ERROR:
+        return None
+    text = here.text()
+    if text.startswith("'"):
+        inner = text.strip("'")
+        if '"' in inner or "\\" in inner or len(text) < 2 or not text.endswith("'"):
+            return SYNTAX_ERROR.at(here.span(), "single quotes around text", help=("text stands in double quotes",))
+        return replacement(here.span(), "single quotes around text", f'"{inner}"')
+    if ord(text[0]) < 32 or ord(text[0]) == 127:
+        help = ("text holds printable characters only",)
+        return SYNTAX_ERROR.at(here.span(), f"control character U+{ord(text[0]):04X}", help=help)
+    if 127 < ord(text[0]):
+        help = ("put it into a quoted string or a comment",)
+        return SYNTAX_ERROR.at(here.span(), "character outside ASCII", f"U+{ord(text[0]):04X}", help=help)
+    return None
+
+
+SLIPS: tuple[Callable[[Here], Diagnostic | None], ...] = (
+    _string, _other_format, _kind, _use, _derivation, _colon, _equals, _dotted, _commas, _quantities, _operators,
+    _characters,
+)  # fmt: skip
