@@ -96,10 +96,14 @@ class Skipped(NamedTuple):
     names: tuple[str, ...]
 
 
+#: Makes the node of a rule of its children; None where the one child stands for the rule.
+_Make = Callable[[Source, Span, list[Any]], Any]
+
+
 class _Tables(NamedTuple):
     lexer: Lexer
     actions: tuple[dict[str, int], ...]
-    rules: tuple[tuple[str, str, int, tuple[int, ...], bool], ...]
+    steps: tuple[tuple[str, int, tuple[int, ...], _Make | None], ...]
     start: int
     end: int
 
@@ -113,8 +117,25 @@ def _tables() -> _Tables:
         from planc.resources import parser_tables
 
         tables = parser_tables()
-        _loaded.append(_Tables(Lexer(tables), tables["actions"], tables["rules"], tables["start"], tables["end"]))
+        steps = tuple(_step(*rule) for rule in tables["rules"])
+        _loaded.append(_Tables(Lexer(tables), tables["actions"], steps, tables["start"], tables["end"]))
     return _loaded[0]
+
+
+def _step(
+    origin: str, handler: str, length: int, kept: tuple[int, ...], transparent: bool
+) -> tuple[str, int, tuple[int, ...], _Make | None]:
+    """What reducing by a rule does: the symbol that it makes, of how many, of which children, and how."""
+    if transparent and len(kept) == 1:
+        # `( expr )` keeps one child of three, so the stack has to shrink; a true single child leaves it as it is.
+        return origin, length, kept, None if length == 1 else _first
+    if handler.startswith("_") or handler == "start":
+        return origin, length, kept, _flat
+    return origin, length, kept, _HANDLERS[handler]
+
+
+def _first(source: Source, span: Span, children: list[Any]) -> Any:
+    return children[0]
 
 
 def _segments(source: Source, tokens: list[Token]) -> list[list[Token]]:
@@ -174,52 +195,58 @@ def _read_segment(source: Source, tables: _Tables, segment: list[Token], diagnos
 
 def _run(source: Source, tables: _Tables, tokens: list[Token], diagnostics: list[Diagnostic]) -> list[Any]:
     """The nodes that the tokens, closed by `$END`, reduce to; faults go into `diagnostics`, and reading goes on."""
-    actions, rules = tables.actions, tables.rules
-    states: list[int] = [tables.start]
+    actions, steps = tables.actions, tables.steps
+    state = tables.start
+    states: list[int] = [state]
     values: list[Any] = []
     spans: list[tuple[int, int]] = []
     at = 0
     while True:
         token = tokens[at]
-        action = actions[states[-1]].get(token.type)
-        if action is None:
-            if token.type == END and states[-1] == tables.end:
-                found: list[Any] = values[0]
-                return found
-            at = _recover(source, tables, tokens, at, states, values, spans, diagnostics)
-        elif 0 <= action:
-            states.append(action)
+        kind = token.type
+        action = actions[state].get(kind)
+        while action is not None and action < 0:
+            origin, length, kept, make = steps[~action]
+            if make is None:  # a single child stands for the rule: eight such rules lie between a value and its number
+                state = states[-1] = actions[states[-2]][origin]
+            else:
+                if length:
+                    children = values[-length:]
+                    start, end = spans[-length][0], spans[-1][1]
+                    del states[-length:], values[-length:], spans[-length:]
+                else:
+                    children, start, end = [], token.start, token.start
+                state = actions[states[-1]][origin]
+                states.append(state)
+                spans.append((start, end))
+                values.append(make(source, Span(source, start, end), [children[i] for i in kept]))
+            action = actions[state].get(kind)
+        if action is not None:
+            state = action
+            states.append(state)
             values.append(token)
             spans.append((token.start, token.end))
             at += 1
+        elif kind == END and state == tables.end:
+            found: list[Any] = values[0]
+            return found
         else:
-            origin, handler, length, kept, transparent = rules[~action]
-            if length:
-                children = values[-length:]
-                start, end = spans[-length][0], spans[-1][1]
-                del states[-length:], values[-length:], spans[-length:]
-            else:
-                children, start, end = [], token.start, token.start
-            states.append(actions[states[-1]][origin])
-            spans.append((start, end))
-            values.append(_reduce(source, handler, start, end, [children[i] for i in kept], transparent))
+            at = _recover(source, tables, tokens, at, states, values, spans, diagnostics)
+            state = states[-1]
 
 
-def _reduce(source: Source, handler: str, start: int, end: int, children: list[Any], transparent: bool) -> Any:
-    if transparent and len(children) == 1:
-        return children[0]
-    if handler.startswith("_") or handler == "start":  # repetitions: flat lists
-        if not children:
-            return []
-        # The list so far is on the parser's stack alone, so it may grow in place: copying it would cost its square.
-        flat: list[Any] = children[0] if isinstance(children[0], list) else [children[0]]
-        for child in children[1:]:
-            if isinstance(child, list):
-                flat.extend(child)
-            else:
-                flat.append(child)
-        return flat
-    return _HANDLERS[handler](source, Span(source, start, end), children)
+def _flat(source: Source, span: Span, children: list[Any]) -> list[Any]:
+    """The items of a repetition."""
+    if not children:
+        return []
+    # The list so far is on the parser's stack alone, so it may grow in place: copying it would cost its square.
+    flat: list[Any] = children[0] if isinstance(children[0], list) else [children[0]]
+    for child in children[1:]:
+        if isinstance(child, list):
+            flat.extend(child)
+        else:
+            flat.append(child)
+    return flat
 
 
 def _recover(
@@ -296,7 +323,7 @@ def _fits(tables: _Tables, states: list[int], types: tuple[str, ...]) -> bool:
             if 0 <= action:
                 states.append(action)
                 break
-            origin, _, length, _, _ = tables.rules[~action]
+            origin, length, _, _ = tables.steps[~action]
             if length:
                 del states[-length:]
             states.append(tables.actions[states[-1]][origin])
@@ -403,7 +430,7 @@ def _call(source: Source, span: Span, children: list[Any]) -> nodes.Call:
     return nodes.Call(span, _name(source, children[0]), tuple(flat))
 
 
-_HANDLERS: dict[str, Callable[[Source, Span, list[Any]], Any]] = {
+_HANDLERS: dict[str, _Make] = {
     "setting": lambda source, span, c: nodes.Setting(span, nodes.Number(_span(source, c[1]), _text(source, c[1]))),
     "use": _use,
     "block": _block,
