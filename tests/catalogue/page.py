@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "catalogue.md"
 _HEAD = """\
 # The catalogue
 
-`use "planc/gpus"` and `use "planc/models"` bring in the cards and models below; only what a plan refers to is read. They
+`use "planc/gpus"` and `use "planc/models"` bring in the cards and models below; only what a plan names is read. They
 are written in the language itself ([`gpus.plan`](../planc/catalogue/gpus.plan),
 [`models.plan`](../planc/catalogue/models.plan)), so `model mine from llama-3-8b { vocab = 130_000 }` derives one's own,
 and a block of the same name in a plan's own file hides the catalogue's.

@@ -9,6 +9,13 @@ from fractions import Fraction
 
 import pytest
 
+from planc.commands.files import Files
+from planc.compiler import analyse
+from planc.source import Source
+from planc.syntax import outline
+from planc.syntax.nodes import Block
+from planc.syntax.outline import Outline
+from planc.syntax.parse import parse, parse_block
 from tests.analysis import analysis_of, codes
 from tests.catalogue.catalogue import CATALOGUE, Entry, entries
 from tests.catalogue.page import PAGE, page
@@ -108,11 +115,47 @@ def test_names_are_those_that_people_type() -> None:
 
 
 @pytest.mark.parametrize("file", ["gpus", "models"])
-def test_a_block_begins_at_its_line(file: str) -> None:
-    """The catalogue is cut into blocks at the lines that begin with a kind, and only what is referred to is read."""
-    text = (CATALOGUE / f"{file}.plan").read_text(encoding="utf-8")
-    begun = re.findall(r"^(?:gpu|model) (\S+)", text, re.MULTILINE)
-    assert begun == list(entries(file))
+def test_a_block_is_read_alone_as_with_all_others(file: str) -> None:
+    """The catalogue is cut at the lines that begin a block, and only what is referred to is read."""
+    source = Source(file, (CATALOGUE / f"{file}.plan").read_text(encoding="utf-8"))
+    whole, diagnostics = parse(source)
+    assert diagnostics == ()
+    assert whole.uses == whole.settings == ()
+    assert dict(Outline(source)) == {(block.kind, block.name.text): block for block in whole.blocks}
+
+
+def test_only_what_is_referred_to_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model, the one that it is derived from, and a card."""
+    read = []
+
+    def watched(source: Source, start: int, end: int) -> Block:
+        read.append(parse_block(source, start, end))
+        return read[-1]
+
+    monkeypatch.setattr(outline, "parse_block", watched)
+    text = """
+        use "planc/gpus"
+        use "planc/models"
+        plan run {
+          model = llama-3-70b  cluster { gpu = a100-sxm-40gb  nodes = 64  gpus_per_node = 8 }
+          shard { stage = 3 }  batch { global = 512  micro = 1 }  precision = bf16
+        }"""
+    assert codes(analysis_of(text)) == []
+    assert sorted(block.name.text for block in read) == ["a100-sxm-40gb", "llama-3-70b", "llama-3-8b"]
+
+
+def test_a_name_that_is_not_in_the_catalogue() -> None:
+    text = 'use "planc/gpus"  cluster one { gpu = h100-sxm-80gib  nodes = 1  gpus_per_node = 8 }'
+    (diagnostic,) = analysis_of(text).diagnostics
+    assert diagnostic.help == ("did you mean `h100-sxm-80gb`?",)
+
+
+def test_the_catalogue_may_be_used_and_judged_in_one_run() -> None:
+    files = Files()
+    catalogue = files.read(str(CATALOGUE / "gpus.plan"))
+    plan = Source("own.plan", 'use "planc/gpus"  cluster one { gpu = h100-sxm-80gb  nodes = 1  gpus_per_node = 8 }')
+    for sources in ((catalogue, plan), (plan, catalogue)):
+        assert analyse(sources, files.load).diagnostics == ()
 
 
 def test_the_page_is_up_to_date() -> None:
