@@ -12,8 +12,8 @@ from planc import manifest
 from planc.commands import output, writing
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text, is_error
-from planc.commands.reading import chosen_plans, read_one
-from planc.compiler import analyse, emit
+from planc.commands.reading import SET, chosen_plans, read_one
+from planc.compiler import analyse, emit, open_fields
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
 from planc.plan.faults import UNWRITTEN_TARGET
 from planc.plan.model import Plan
@@ -29,12 +29,13 @@ def run(arguments: list[str]) -> int:
         raise CannotWork("the folder to write to is empty: `-o ''`")
     files = Files()
     read = read_one(files, options.file)
-    analysis = analyse(read.sources, files.load)
+    analysis = analyse(read.sources, files.load, tuple(options.set))
     diagnostics = (*read.diagnostics, *analysis.diagnostics)
     if not any(map(is_error, diagnostics)):
         plans = chosen_plans(analysis.plans, options.plan, options.file)
         _check_targets(plans, options.target)
-        diagnostics = _with_unwritten(diagnostics, plans, options.target)
+        still_open = (found for plan in plans for found in open_fields(plan))
+        diagnostics = (*_with_unwritten(diagnostics, plans, options.target), *still_open)
     output.complain(as_text(in_order(diagnostics), output.in_color(options.color, sys.stderr)))
     if any(map(is_error, diagnostics)):
         output.complain("\nplanc: nothing was written\n")
@@ -126,6 +127,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "-o", "--output", required=True, metavar="DIR", help="folder to write to; made if it is not there"
     )
+    parser.add_argument("--set", **SET)  # type: ignore[arg-type]
     parser.add_argument("--force", action="store_true", help="overwrite files that were edited or are not planc's")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     return parser.parse_args(arguments)

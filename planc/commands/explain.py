@@ -9,7 +9,7 @@ from typing import Any
 from planc.commands import output
 from planc.commands.files import Files
 from planc.commands.output import CannotWork, as_text, is_error, without_advice
-from planc.commands.reading import chosen_plans, read_one
+from planc.commands.reading import SET, chosen_plans, read_one
 from planc.compiler import analyse
 from planc.diagnostics.diagnostic import Diagnostic, in_order
 from planc.diagnostics.text import visible
@@ -32,7 +32,7 @@ def run(arguments: list[str]) -> int:
     step_seconds = None if options.step_time is None else _seconds(options.step_time)
     files = Files()
     read = read_one(files, options.file)
-    analysis = analyse(read.sources, files.load)
+    analysis = analyse(read.sources, files.load, tuple(options.set))
     diagnostics = in_order((*read.diagnostics, *analysis.diagnostics))
     output.complain(as_text(without_advice(diagnostics), output.in_color(options.color, sys.stderr)))
     failed = any(map(is_error, diagnostics))
@@ -166,6 +166,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         metavar="TIME",
         help="time of a step without communication, such as 200ms: gives the share that communication would take",
     )
+    parser.add_argument("--set", **SET)  # type: ignore[arg-type]
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="of diagnostics; default: auto"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planc.commands import output
 from planc.commands.files import Files
-from planc.commands.reading import read_all
+from planc.commands.reading import SET, read_all
 from planc.compiler import analyse
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
@@ -20,6 +20,7 @@ class Options(NamedTuple):
     output_format: str = "text"
     color: str = "auto"
     info: bool = False
+    settings: tuple[str, ...] = ()
 
 
 def run(arguments: list[str]) -> int:
@@ -27,7 +28,7 @@ def run(arguments: list[str]) -> int:
     options = _options(arguments)
     files = Files()
     read = read_all(files, options.files or (".",))
-    found = in_order((*read.diagnostics, *analyse(read.sources, files.load).diagnostics))
+    found = in_order((*read.diagnostics, *analyse(read.sources, files.load, options.settings).diagnostics))
     diagnostics = found if options.info else output.without_advice(found)
     num_files = len(read.sources) + len(read.diagnostics)
     if options.output_format == "json":
@@ -80,5 +81,6 @@ def _options(arguments: list[str]) -> Options:
         help="default: auto, on a terminal; see NO_COLOR",
     )
     parser.add_argument("--info", action="store_true", help="show advice too, not only errors and warnings")
+    parser.add_argument("--set", **SET)  # type: ignore[arg-type]
     found = parser.parse_args(arguments)
-    return Options(tuple(found.files), found.output_format, found.color, found.info)
+    return Options(tuple(found.files), found.output_format, found.color, found.info, tuple(found.set))

@@ -17,6 +17,7 @@ COMMANDS = {
     "lint": "report what is wrong with plans",
     "compile": "write the files that a plan's targets take",
     "explain": "show every derived number with its formula and inputs",
+    "test": "run the cases beside a policy",
     "rule": "show a rule's page, or list the rules",
     "targets": "list what can be written",
 }

@@ -12,6 +12,14 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.plan.model import Plan
 from planc.source import Source
 
+#: How a field is set on the command line, in every command that reads plans.
+SET = {
+    "action": "append",
+    "default": [],
+    "metavar": "PATH=VALUE",
+    "help": "set a field in every plan, such as --set parallel.tensor=4; may be repeated, the last one counts",
+}
+
 
 class Read(NamedTuple):
     """The texts that were read, what is wrong with the content of other files, and those that cannot be read."""

@@ -125,7 +125,7 @@ def unexpected(source: Source, tokens: list[Token], at: int, values: list[Any], 
     if known is not None:
         return known
     words = [word for kind, word in _WORDS if kind in expected]
-    found = "the end" if token.type == END else f"`{_short(text)}`"
+    found = "the end" if token.type == END or not text else f"`{_short(text)}`"
     return SYNTAX_ERROR.at(span, f"found {found}, expected {_listed(words[:3])}", "does not fit here")
 
 
