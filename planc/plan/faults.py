@@ -30,12 +30,12 @@ def _fault(
     fix: str,
     source: str,
     *,
-    warning: bool = False,
+    severity: Severity = Severity.ERROR,
 ) -> Fault:
     """A kind of fault; its page in the parts that every page has."""
     page = f"{first}\n\nWhy: {why}\n\nExample:\n{example}\nInstead:\n{instead}\nFix: {fix}\n\nSource: {source}\n"
     page += "\nVersions: language 1.\n"
-    return Fault(code, name, Severity.WARNING if warning else Severity.ERROR, page)
+    return Fault(code, name, severity, page)
 
 
 UNKNOWN_NAME = _fault(
@@ -112,7 +112,7 @@ UNWRITTEN_TARGET = _fault(
     _plan("emit = [kubernetes]"), _plan("emit = [slurm]  launch { script = \"train.py\" }"),
     "compile with `--target` and the targets that are written, or upgrade planc.",
     "`planc targets`.",
-    warning=True,
+    severity=Severity.WARNING,
 )  # fmt: skip
 
 MALFORMED_NUMBER = _fault(
@@ -230,6 +230,16 @@ NO_CANDIDATE = _fault(
     "language reference, section 6.",
 )  # fmt: skip
 
+DECIMAL_SUFFIX = _fault(
+    "PLN036", "decimal-suffix", "A sequence length counts in thousands where powers of two are the custom.",
+    "`8k` is 8,000 tokens; a model with 8,192 positions, and every kernel that works in blocks of 128, is meant for `8Ki`.",
+    _plan("", batch="batch { global = 64  micro = 1  sequence_length = 8k }"),
+    _plan("", batch="batch { global = 64  micro = 1  sequence_length = 8Ki }"),
+    "write `8Ki`; if 8,000 is meant, write `8_000`.",
+    "language reference, section 3.",
+    severity=Severity.INFO,
+)  # fmt: skip
+
 TOO_COMPLEX = _fault(
     "PLN031", "too-complex", "An expression or a chain of definitions is too deep.",
     "evaluation is bounded, so that a check always ends: 200 operators in a row, 32 `from` in a chain.",
@@ -259,5 +269,5 @@ FAULTS = (
     UNKNOWN_NAME, UNKNOWN_FIELD, MISSING_FIELD, WRITTEN_TWICE, WRONG_TYPE, OUT_OF_RANGE, UNKNOWN_WORD, UNKNOWN_TARGET,
     UNWRITTEN_TARGET, MALFORMED_NUMBER, UNKNOWN_UNIT, CIRCULAR, UNUSABLE_IMPORT, AMBIGUOUS_NAME, MISPLACED,
     DIVISION_BY_ZERO, DERIVED_SET, UNSOLVABLE, CONFLICTING_TRAINERS, UNKNOWN_FUNCTION, OPEN_FIELD, TOO_COMPLEX,
-    UNKNOWN_LANGUAGE, MALFORMED_STRING, NO_CANDIDATE,
+    UNKNOWN_LANGUAGE, MALFORMED_STRING, NO_CANDIDATE, DECIMAL_SUFFIX,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from planc.diagnostics.amounts import count_text
-from planc.diagnostics.diagnostic import Label
+from planc.diagnostics.diagnostic import Edit, Fix, Label
 from planc.plan import faults
 from planc.plan.coerce import coerce
 from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate
@@ -26,6 +26,9 @@ from planc.syntax import nodes
 
 #: Fields of a cluster that its groups give.
 _OF_GROUPS = ("gpu", "nodes", "gpus_per_node", "domain", "intra_node", "inter_node", "cpu_memory", "cpu_cores")
+
+#: Counts that are powers of two by custom.
+_IN_POWERS_OF_TWO = ("sequence_length", "max_sequence_length")
 
 #: Candidates of one field beyond which `lint` does not try them one by one.
 MAX_CANDIDATES = 64
@@ -142,8 +145,20 @@ class Instance:
             or (field.type.form == "list" and field.type.item.form == "reference")
         ):
             return made._replace(value=self._names_of(field, value, slot))
+        if field.name in _IN_POWERS_OF_TWO and isinstance(value, nodes.Number):
+            self._advise_binary(value)
         got = coerce(value, field.type, self.env(slot))
         return made._replace(value=self._samples(got, slot) if path == ("batch", "global") else got)
+
+    def _advise_binary(self, number: nodes.Number) -> None:
+        """Advice on `8k` where 8Ki is the custom; `10k` is a choice of its own."""
+        count = number.text.removesuffix("k")
+        if count != number.text and count.isdigit() and len(count) < 4 and int(count).bit_count() == 1:
+            fix = Fix(f"write `{count}Ki`", (Edit(number.span, f"{count}Ki"),), safe=False)
+            label = f"{int(count) * 1000:,} tokens; `{count}Ki` is {int(count) * 1024:,}"
+            help = (f"write `{count}Ki`, or `{count}_000` if that is meant",)
+            message = f"`{number.text}` counts in thousands"
+            self.report(faults.DECIMAL_SUFFIX.at(number.span, message, label, help=help, fixes=(fix,)))
 
     def _unwritten(self, path: tuple[str, ...], shape: Shape, field: Field) -> Located:
         made = Located(None, shape.span, Origin.DEFAULTED, shape.span)
