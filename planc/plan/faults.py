@@ -232,7 +232,8 @@ NO_CANDIDATE = _fault(
 
 DECIMAL_SUFFIX = _fault(
     "PLN036", "decimal-suffix", "A sequence length counts in thousands where powers of two are the custom.",
-    "`8k` is 8,000 tokens; a model with 8,192 positions, and every kernel that works in blocks of 128, is meant for `8Ki`.",
+    "`8k` is 8,000 tokens; a model with 8,192 positions, and every kernel that works\n"
+    "in blocks of 128, is meant for `8Ki`.",
     _plan("", batch="batch { global = 64  micro = 1  sequence_length = 8k }"),
     _plan("", batch="batch { global = 64  micro = 1  sequence_length = 8Ki }"),
     "write `8Ki`; if 8,000 is meant, write `8_000`.",
