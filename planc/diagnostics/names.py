@@ -10,8 +10,17 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
     Close is an edit distance (with neighbours swapped as one edit) of at most a third of the length, at least 1.
     """
+    return _closest(word, known, max(1, len(word) // 3))
+
+
+def slip(word: str, known: Iterable[str]) -> str | None:
+    """The known name that differs from a word by one slip of the finger, or by two in ten letters or more."""
+    return _closest(word, known, 1 if len(word) < 10 else 2)
+
+
+def _closest(word: str, known: Iterable[str], most: int) -> str | None:
     folded = _folded(word)
-    best, best_distance = None, max(1, len(word) // 3) + 1
+    best, best_distance = None, most + 1
     for name in known:
         distance = 0 if _folded(name) == folded else _distance(word, name, best_distance)
         if distance < best_distance:

@@ -7,6 +7,7 @@ from typing import Any
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.diagnostics.names import nearest
 from planc.plan import faults
+from planc.plan.meant import advice
 from planc.plan.model import Origin
 from planc.plan.schema import DERIVED, SECTIONS, Field
 from planc.plan.scope import Report, Scope, lookup
@@ -334,45 +335,28 @@ def _unknown_field(shape: Shape, key: nodes.Name, where: str) -> Diagnostic:
     derived = [
         path
         for path in DERIVED
-        if path == key.text or path.startswith(key.text + ".") or path == f"{shape.kind}.{key.text}"
+        if path == f"{shape.kind}.{key.text}" or path.startswith(key.text + ".") or key.text in (path, _joined(path))
     ]
     if derived and shape.kind in ("plan", derived[0].partition(".")[0]):
         label = "it follows from the other fields"
         return faults.DERIVED_SET.at(key.span, f"`{key.text}` is derived, it cannot be set", label)
-    guess = nearest(key.text, shape.fields) or next(
-        (name for name, field in shape.fields.items() if key.text.replace("-", "_").lower() in field.also), None
-    )
-    advice = (f"did you mean `{guess}`?",) if guess else ()
-    if not guess:
-        elsewhere = _elsewhere(shape.kind, key.text)
-        advice = (f"did you mean `{elsewhere}`?",) if elsewhere else ()
     listed = ", ".join(f"`{name}`" for name in sorted(shape.fields))
     return faults.UNKNOWN_FIELD.at(
         key.span,
         f"unknown field `{key.text}` in `{where}`",
         "no such field",
-        help=advice,
+        help=_advice(shape, key),
         notes=(f"`{where}` has {listed}",) if listed else (f"`{where}` has no fields",),
     )
 
 
-def _elsewhere(kind: str, name: str) -> str | None:
-    """The path of a plan's field that a consumer calls by this name, or that has this name in another section."""
-    name = name.replace("-", "_").lower()
-    for section in (
-        "parallel",
-        "shard",
-        "batch",
-        "optimizer",
-        "schedule",
-        "precision",
-        "train",
-        "pipeline",
-        "launch",
-        "checkpoint",
-        "dataset",
-    ):
-        for field in SECTIONS[section]:
-            if kind != section and (name in field.also or (name == field.name and kind == "plan")):
-                return f"{section}.{field.name}"
-    return None
+def _joined(path: str) -> str:
+    return path.replace(".", "_")
+
+
+def _advice(shape: Shape, key: nodes.Name) -> tuple[str, ...]:
+    """What was meant: a field of the language, or of the options of a target, which the language does not list."""
+    if shape.kind in SECTIONS:
+        return advice(shape.kind, key.text)
+    guess = nearest(key.text, shape.fields)
+    return (f"did you mean `{guess}`?",) if guess else advice(shape.kind, key.text)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from planc.diagnostics.diagnostic import Diagnostic
 from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate
+from planc.plan.meant import advice
 from planc.plan.model import PolicyRule, Unknown
-from planc.plan.schema import APPROXIMATE, DERIVED, SECTIONS, Field, Type
+from planc.plan.schema import APPROXIMATE, DERIVED, Field, Type
 from planc.plan.scope import Report
 from planc.plan.shape import BROKEN, Shape, fields_of
 from planc.plan.units import PLAIN, Amount
@@ -111,30 +113,38 @@ def field_at(kind: str, names: tuple[str, ...]) -> Field | None:
     return field
 
 
-def unknown_path(path: nodes.Path, kind: str) -> Any:
-    """The fault of a path that names nothing: the first part that is unknown, and what was meant."""
-    fields: dict[str, Field] = fields_of(kind)
-    where, at = kind, path.names[0]
-    for name in path.names:
-        at = name
-        field = fields.get(name.text)
-        if field is None:
-            break
-        where = name.text
-        fields = fields_of(field.type.of) if field.type.form in ("record", "variant", "reference") else {}
-    prefix = ".".join(name.text for name in path.names[: path.names.index(at)])
-    derived = [name.removeprefix(prefix + ".") for name in DERIVED if prefix and name.startswith(prefix + ".")]
-    guess = nearest(at.text, [*fields, *derived])
-    if guess is None and where == kind:
-        guess = next(
-            (f"{section}.{at.text}" for section in SECTIONS if section in fields and at.text in fields_of(section)),
-            None,
-        )
-    advice = (f"did you mean `{guess}`?",) if guess else ()
-    minuend, minus, subtrahend = at.text.partition("-")
+def unknown_path(path: nodes.Path, kind: str) -> Diagnostic:
+    """The fault of a path that names nothing there: the first part that is unknown, and what was meant."""
+    names = [name.text for name in path.names]
+    if ".".join(names) in DERIVED:
+        label = "values are made of fields, rules may read it"
+        return faults.MISPLACED.at(path.span, f"`{'.'.join(names)}` is a derived number", label)
+    fields, where, of, at = fields_of(kind), kind, kind, 0
+    while names[at] in fields and at < len(names) - 1:
+        field = fields[names[at]]
+        where, of, at = field.name, field.type.of, at + 1
+        fields = fields_of(of) if field.type.form in ("record", "variant", "reference") else {}
+    guess = None
+    if kind == "plan":
+        while at < len(names) - 1 and _derived(names[: at + 1]):
+            where, of, at = names[at], "", at + 1
+        guess = nearest(names[at], _derived(names[:at])) if at else None
+    if kind == "plan" and _derived(names[: at + 1]):
+        listed = ", ".join(f"`{'.'.join(names[: at + 1])}.{rest}`" for rest in _derived(names[: at + 1]))
+        message = f"`{'.'.join(names)}` is several derived numbers"
+        return faults.UNKNOWN_FIELD.at(path.span, message, "which of them?", notes=(f"there are {listed}",))
+    unknown = path.names[at]
+    help = (f"did you mean `{guess}`?",) if guess else advice(of, unknown.text) if of else ()
+    minuend, minus, subtrahend = unknown.text.partition("-")
     if minus and minuend in fields:
-        advice = (f"with blanks, `{minuend} - {subtrahend}` subtracts",)
-    return faults.UNKNOWN_FIELD.at(at.span, f"`{where}` has no `{at.text}`", "no such field", help=advice)
+        help = (f"with blanks, `{minuend} - {subtrahend}` subtracts",)
+    return faults.UNKNOWN_FIELD.at(unknown.span, f"`{where}` has no `{unknown.text}`", "no such field", help=help)
+
+
+def _derived(names: list[str]) -> list[str]:
+    """What follows these names in the paths of derived numbers."""
+    prefix = "".join(f"{name}." for name in names)
+    return [path.removeprefix(prefix) for path in DERIVED if path.startswith(prefix)]
 
 
 def typed_value(value: Any, kind: Type) -> Val:
