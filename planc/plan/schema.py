@@ -147,7 +147,7 @@ _NICS = (
     F("count", COUNT, None, "network cards per node"),
     F("speed", SPEED, None, "of one network card, per direction"),
     F("names", _list(TEXT), None, "as `NCCL_IB_HCA` wants them", ("nccl_ib_hca", "hca")),
-)
+)  # fmt: skip
 
 _MODEL = (
     F("layers", COUNT, None, "transformer layers", ("num_layers", "num_hidden_layers", "n_layers", "n_layer", "num_blocks"), required=True),
@@ -236,7 +236,7 @@ _RAMP = (
     F("over", _quantity(SAMPLES), None, "samples until the full batch", ("ramp_samples",), only=("linear",), required=True),
     F("at", _list(_quantity(TOKENS, SAMPLES)), None, "where each size begins", only=("stepped",), required=True),
     F("global", _list(COUNT), None, "the sizes", only=("stepped",), required=True),
-)
+)  # fmt: skip
 
 _PRECISION = (
     F("gradients", DTYPE, AUTO, "dtype in which gradients are accumulated and reduced", ("grad_accum_dtype", "mixed_precision_reduce", "reduce_dtype", "communication_data_type", "grad_reduce_in_bf16", "grad_dtype", "accumulate_allreduce_grads_in_fp32")),
@@ -251,7 +251,7 @@ _RECOMPUTE = (
     F("modules", _list(TEXT), None, "what is recomputed", ("recompute_modules",), only=("selective",)),
     F("method", _word("uniform", "block"), None, "how layers are chosen", ("recompute_method",), only=("full",)),
     F("layers", COUNT, None, "layers per chunk", ("recompute_num_layers", "recompute_layers"), only=("full",)),
-)
+)  # fmt: skip
 
 _PIPELINE = (
     F("chunks", COUNT, None, "model chunks per rank", ("virtual_stages", "num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size", "num_model_chunks"), required=True, only=("interleaved",)),
@@ -276,7 +276,7 @@ _EXPERT = (
         "how tokens reach experts",
         ("moe_token_dispatcher_type", "moe_flex_dispatcher_backend", "dispatcher"),
     ),
-)
+)  # fmt: skip
 
 _OFFLOAD = (
     F(
@@ -289,7 +289,7 @@ _OFFLOAD = (
     F("weights", _word("cpu", "nvme"), None, "where weights live", ("offload_param", "offload_params", "param_offload")),
     F("activations", FLAG, False, "activations go to the host", ("fine_grained_activation_offloading", "activation_offloading", "cpu_checkpointing")),
     F("path", TEXT, None, "folder for nvme", ("nvme_path",)),
-)
+)  # fmt: skip
 
 _OPTIMIZER = (
     F("learning_rate", POSITIVE, None, "peak learning rate", ("lr",)),
@@ -299,7 +299,7 @@ _OPTIMIZER = (
     F("momentum", SHARE, None, "of SGD and Muon", ("sgd_momentum",)),
     F("clip", POSITIVE, None, "largest gradient norm", ("gradient_clipping", "clip_grad", "max_norm", "max_grad_norm", "grad_clip")),
     F("states", DTYPE, "fp32", "dtype of the moments", ("exp_avg_dtype", "bf16_optimizer_states", "exp_avg_sq_dtype", "use_precision_aware_optimizer", "optimizer_states_dtype")),
-)
+)  # fmt: skip
 
 _SCHEDULE = (
     F("warmup", Type("quantity", (STEPS, TOKENS, PLAIN), minimum=0), None, "until the peak: steps, tokens or a share", ("warmup_steps", "warmup_num_steps", "lr_warmup_iters", "warmup_ratio", "lr_warmup_steps", "lr_warmup_samples", "num_warmup_steps")),
@@ -318,7 +318,7 @@ _TRAIN = (
     F("seed", COUNT0, None, "of the random numbers", ("random_seed",)),
     F("deterministic", FLAG, False, "same result on every run of one card", ("deterministic_mode", "deterministic_algorithms")),
     F("compile", FLAG, False, "torch.compile", ("torch_compile",)),
-)
+)  # fmt: skip
 
 _DATASET = (
     F("name", TEXT, None, "what the data is called", ("dataset_name", "dataset")),
@@ -330,7 +330,7 @@ _DATASET = (
     F("workers", COUNT0, None, "loader processes per rank", ("num_workers", "dataloader_num_workers")),
     F("packed", FLAG, False, "several documents a sample", ("packing",)),
     F("drop_last", FLAG, False, "drop an odd last batch", ("dataloader_drop_last",)),
-)
+)  # fmt: skip
 
 _ADAPTER = (
     F("rank", COUNT, None, "of the low-rank update", ("r", "lora_rank"), required=True),
@@ -344,7 +344,7 @@ _ADAPTER = (
         "dtype of the frozen weights; nf4 is QLoRA",
         ("quantization",),
     ),
-)
+)  # fmt: skip
 
 _CHECKPOINT = (
     F("every", _quantity(STEPS, TIME), None, "between two saves", ("interval", "save_interval", "save_steps", "save_freq", "checkpoint_interval")),
@@ -353,13 +353,13 @@ _CHECKPOINT = (
     F("write_time", DURATION, None, "measured time of one save"),
     F("async", FLAG, False, "training goes on while it is written", ("async_save", "async_mode")),
     F("format", _word("sharded", "full", "universal", "safetensors"), None, "layout on disk", ("ckpt_format", "load_universal")),
-)
+)  # fmt: skip
 
 _RESUME = (
     F("directory", TEXT, None, "where the checkpoint lies", ("load", "initial_load_path", "path", "resume_from_checkpoint", "load_dir")),
     F("step", COUNT0, None, "which one", ("ckpt_step", "load_step")),
     F("saved_by", _ref("plan"), None, "the plan that wrote it"),
-)
+)  # fmt: skip
 
 _LAUNCH = (
     F("script", TEXT, None, "what to run", ("program", "entrypoint", "command")),
@@ -374,13 +374,13 @@ _LAUNCH = (
     F("env", Type("map", item=TEXT), None, "environment variables", ("environment",)),
     F("slurm", Type("map", item=TEXT), None, "sbatch options, named without `--`"),
     F("kubernetes", _section("kubernetes"), None, "where the job is created"),
-)
+)  # fmt: skip
 
 _CONTAINER = (
     F("image", TEXT, None, "image", required=True),
     F("runtime", _word("enroot", "apptainer", "docker"), None, "who runs it"),
     F("mounts", _list(TEXT), None, "host folders"),
-)
+)  # fmt: skip
 
 _KUBERNETES = (
     F("namespace", TEXT, None, "namespace"),
@@ -388,24 +388,24 @@ _KUBERNETES = (
     F("image", TEXT, None, "image"),
     F("shared_memory", TEXT, None, "size of /dev/shm"),
     F("labels", Type("map", item=TEXT), None, "labels"),
-)
+)  # fmt: skip
 
 _LOG = (
     F("every", _quantity(STEPS), None, "steps between lines", ("log_interval", "logging_steps")),
     F("directory", TEXT, None, "where it goes", ("logging_dir",)),
     F("to", _list(_word("tensorboard", "wandb")), None, "who receives it", ("report_to", "tensorboard", "wandb", "trackers")),
-)
+)  # fmt: skip
 
 _PROFILE = (
     F("start", _quantity(STEPS), None, "first step traced", ("profile_step_start",)),
     F("length", _quantity(STEPS), None, "steps traced", ("profile_length", "profile_steps")),
     F("ranks", _list(COUNT0), None, "which ranks", ("profile_ranks",)),
-)
+)  # fmt: skip
 
 _EVIDENCE = (
     F("metrics", _list(TEXT), None, "what the record of the run must hold"),
     F("file", TEXT, None, "where the run writes them"),
-)
+)  # fmt: skip
 
 _PLAN = (
     F("model", _ref("model"), None, "what is trained", required=True),
