@@ -33,4 +33,4 @@ What holds everywhere (`tests/test_layers.py` checks the first two):
 - Start-up counts: values are NamedTuples, jinja2, yaml, json and argparse are imported where they are used.
 
 Absent on purpose: a plugin interface and a registry (a rule or target is a file in its folder), configuration of
-single rules (a rule that needs an option is not right yet), and torch: no file of planc imports a framework. """
+single rules (a rule that needs an option is not right yet), and torch: no file of planc imports a framework."""

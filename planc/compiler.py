@@ -48,10 +48,11 @@ def analyse(sources: tuple[Source, ...], load: Load, settings: tuple[str, ...] =
     plans, parts, choices, found = resolve(sources, load, Targets(target_names(), _options), settings)
     diagnostics = list(found)
     skipped: list[Skipped] = []
+    rules = all_rules()
     for plan in (*parts, *plans):
-        diagnostics.extend(_judged(plan, skipped))
+        diagnostics.extend(_judged(plan, rules, skipped))
     for choice, reports in choices:
-        diagnostics.extend(_whatever_is_chosen(choice, reports))
+        diagnostics.extend(_whatever_is_chosen(choice, rules, reports))
     return Analysis(plans, in_order(diagnostics), tuple(dict.fromkeys(skipped)))
 
 
@@ -59,11 +60,11 @@ def _options(name: str) -> tuple[Field, ...]:
     return load_target(name).options
 
 
-def _judged(plan: Plan, skipped: list[Skipped]) -> Iterator[Diagnostic]:
+def _judged(plan: Plan, rules: tuple[Rule, ...], skipped: list[Skipped]) -> Iterator[Diagnostic]:
     """What the rules and the emitted targets say of a plan, for each engine that trains it."""
     for engine in engines(plan):
         facts = Facts(plan, engine)
-        for rule in all_rules():
+        for rule in rules:
             if plan.subject not in ("plan", rule.subject):
                 continue
             missing = facts.unknown(rule.needs)
@@ -72,13 +73,14 @@ def _judged(plan: Plan, skipped: list[Skipped]) -> Iterator[Diagnostic]:
             elif plan.subject == "plan":
                 fields = dict.fromkeys(field for path, why in missing for field in why.missing or (path,))
                 skipped.append(Skipped(rule.code, rule.name, plan.name, tuple(fields)))
-    names = target_names()
     for choice in plan.targets:
-        if choice.name in names:
+        if choice.is_written:
             yield from load_target(choice.name).check(plan, plan_facts(plan))
 
 
-def _whatever_is_chosen(choice: Choices, reports: tuple[tuple[Diagnostic, ...], ...]) -> Iterator[Diagnostic]:
+def _whatever_is_chosen(
+    choice: Choices, rules: tuple[Rule, ...], reports: tuple[tuple[Diagnostic, ...], ...]
+) -> Iterator[Diagnostic]:
     """What holds for every candidate of open fields; and where each has an error of its own, that none is left."""
     # A candidate that is no value of its field has been reported where it stands, and is left out.
     kept = [
@@ -86,7 +88,7 @@ def _whatever_is_chosen(choice: Choices, reports: tuple[tuple[Diagnostic, ...], 
     ]
     if not kept:
         return
-    judged = [tuple(_judged(plan, [])) for plan, _ in kept]
+    judged = [tuple(_judged(plan, rules, [])) for plan, _ in kept]
     written = [text for _, text in kept]
     paths = " and ".join(f"`{field.path}`" for field in choice.fields)
     places = [{(found.code, found.primary.span) for found in each} for each in judged]

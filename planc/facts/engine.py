@@ -37,14 +37,16 @@ _BY_TARGET: dict[str, str] = {
 def engines(plan: Plan) -> tuple[Engine, ...]:
     """The engines of the trainers that a plan emits, each once; `generic` where it names none.
 
-    accelerate and transformers drive either engine: a plan that shards weights is trained by FSDP2 there, and the
-    DeepSpeed file that accelerate gets beside it keeps the same bytes.
+    accelerate and transformers drive either engine: as the target's `backend` option says, else a plan that shards
+    weights is trained by FSDP2, and the DeepSpeed file that accelerate gets beside it keeps the same bytes.
     """
     found: list[Engine] = []
     for choice in plan.targets:
         name = _BY_TARGET.get(choice.name)
         if choice.name in ("accelerate", "transformers"):
-            name = "fsdp2" if plan.value("shard.stage") in (2, 3) else "deepspeed"
+            backend = choice.options.value("backend") if "backend" in choice.options else None
+            fsdp2 = plan.value("shard.stage") in (2, 3) and backend != "deepspeed"
+            name = "fsdp2" if fsdp2 else "deepspeed"
         if name is not None and ENGINES[name] not in found:
             found.append(ENGINES[name])
     return tuple(found) or (ENGINES["generic"],)

@@ -66,7 +66,7 @@ def targets_of(instance: Instance, known: Targets) -> tuple[Choice, ...]:
         if isinstance(item, nodes.Narrowed) and written:
             shape = instance.merger.apply(shape, item.body, (), slot.scope, head.text)
         record = {name: _option(instance, shape, field) for name, field in fields.items()}
-        choices.append(Choice(head.text, Record(head.text, head.text, head.span, record), head.span))
+        choices.append(Choice(head.text, Record(head.text, head.text, head.span, record), head.span, written))
     return tuple(choices)
 
 
