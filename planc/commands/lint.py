@@ -11,6 +11,10 @@ from planc.commands.reading import SET, read_all
 from planc.compiler import analyse
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
+from planc.source import Source
+
+#: Files from which on it pays to share them out over the processors.
+ENOUGH = 60
 
 
 class Options(NamedTuple):
@@ -28,7 +32,7 @@ def run(arguments: list[str]) -> int:
     options = _options(arguments)
     files = Files()
     read = read_all(files, options.files or (".",))
-    found = in_order((*read.diagnostics, *analyse(read.sources, files.load, options.settings).diagnostics))
+    found = in_order((*read.diagnostics, *_analysed(read.sources, files, options.settings)))
     diagnostics = found if options.info else output.without_advice(found)
     num_files = len(read.sources) + len(read.diagnostics)
     if options.output_format == "json":
@@ -43,6 +47,14 @@ def run(arguments: list[str]) -> int:
     if read.unread:
         return 2
     return 1 if any(map(output.is_error, diagnostics)) else 0
+
+
+def _analysed(sources: tuple[Source, ...], files: Files, settings: tuple[str, ...]) -> tuple[Diagnostic, ...]:
+    if len(sources) < ENOUGH:
+        return analyse(sources, files.load, settings).diagnostics
+    from planc.commands.parallel import analyse_all
+
+    return analyse_all(sources, files, settings)
 
 
 def _summary(diagnostics: tuple[Diagnostic, ...], num_files: int) -> str:

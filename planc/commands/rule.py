@@ -10,6 +10,7 @@ from planc.commands import output
 from planc.commands.output import CannotWork
 from planc.diagnostics.diagnostic import Fault, Severity
 from planc.plan import faults as plan_faults
+from planc.readers import faults as reader_faults
 from planc.rules import all_rules, page_of
 from planc.syntax import faults as syntax_faults
 from planc.targets import load_target, target_names
@@ -47,7 +48,7 @@ def run(arguments: list[str]) -> int:
 
 def all_entries() -> list[Entry]:
     """Every rule and every fault of the language and the targets, by code, each once."""
-    faults: list[Fault] = [*syntax_faults.FAULTS, *plan_faults.FAULTS]
+    faults: list[Fault] = [*syntax_faults.FAULTS, *reader_faults.FAULTS, *plan_faults.FAULTS]
     for name in target_names():
         faults.extend(load_target(name).faults)
     found = {fault.code: Entry(fault.code, fault.name, fault.severity, cleandoc(fault.page)) for fault in faults}

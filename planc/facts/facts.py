@@ -20,30 +20,24 @@ class Facts:
     which may be arrays: a plan's whole range of layouts in one evaluation.
     """
 
-    __slots__ = ("_given", "_values", "engine", "plan")
+    __slots__ = ("_values", "engine", "plan")
 
     def __init__(self, plan: Plan, engine: Engine, given: Mapping[str, Any] | None = None) -> None:
         self.plan = plan
         self.engine = engine
-        self._given = given or {}
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, Any] = dict(given or {})
 
     def __getitem__(self, path: str) -> Any:
         """The value of a fact or field, or Unknown with the fields that would supply it."""
-        if path in self._given:
-            return self._given[path]
-        if path in self._values:
-            return self._values[path]
-        fact = FACTS.get(path)
-        if fact is None:
-            return self._field(path)
-        self._values[path] = value = self._derive(fact)
-        return value
+        values = self._values
+        if path not in values:
+            fact = FACTS.get(path)
+            values[path] = self._field(path) if fact is None else self._derive(fact)
+        return values[path]
 
-    def unknown(self, paths: tuple[str, ...]) -> tuple[tuple[str, Unknown], ...]:
+    def unknown(self, paths: tuple[str, ...]) -> list[tuple[str, Unknown]]:
         """Those of the paths that are not known, each with the reason."""
-        values = ((path, self[path]) for path in paths)
-        return tuple((path, value) for path, value in values if isinstance(value, Unknown))
+        return [(path, value) for path in paths if isinstance(value := self[path], Unknown)]
 
     def _field(self, path: str) -> Any:
         if path.startswith("engine."):
@@ -55,7 +49,7 @@ class Facts:
 
     def _optional(self, path: str) -> Any:
         """As `[path]`, but None for what is merely not set, or is no field of this variant."""
-        if path not in self._given and path not in FACTS and self.plan.find(path) is None:
+        if path not in self._values and path not in FACTS and self.plan.find(path) is None:
             return None
         value = self[path]
         return None if isinstance(value, Unknown) and value.unset else value
