@@ -22,6 +22,7 @@ TOLD = {
     "PLN004": "a file that is no text",
     "PLN023": "it takes two files",
     "PLN030": "reported by `compile` only",
+    **dict.fromkeys(("PLN040", "PLN041", "PLN042", "PLN043", "PLN044"), "it takes a model's file beside the plan"),
 }
 
 

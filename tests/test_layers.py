@@ -17,6 +17,7 @@ LAYERS = (
     ("planc.source",),
     ("planc.diagnostics",),
     ("planc.syntax",),
+    ("planc.readers",),
     ("planc.plan",),
     ("planc.facts",),
     ("planc.rules", "planc.targets"),

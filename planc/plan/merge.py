@@ -10,7 +10,7 @@ from planc.plan import faults
 from planc.plan.meant import advice
 from planc.plan.model import Origin
 from planc.plan.schema import DERIVED, SECTIONS, Field
-from planc.plan.scope import Report, Scope, lookup
+from planc.plan.scope import Load, Report, Scope, lookup
 from planc.plan.shape import BROKEN, Shape, Slot, fields_of, head_of, inherited
 from planc.source import Span
 from planc.syntax import nodes
@@ -22,10 +22,11 @@ MAX_CHAIN = 32
 class Merger:
     """Builds the shapes of blocks. Each block is merged once; what it reports is reported once."""
 
-    __slots__ = ("_making", "_shapes", "report")
+    __slots__ = ("_load", "_making", "_shapes", "report")
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, load: Load) -> None:
         self.report = report
+        self._load = load
         self._shapes: dict[int, Shape | None] = {}
         self._making: list[nodes.Block] = []
 
@@ -54,22 +55,22 @@ class Merger:
         if block.broken:
             return None
         fields = {} if kind == "policy" else fields_of(kind)
-        shape: Shape | None = Shape(kind, block.name.text, block.name.span, fields, {}, (), False)
+        shape = Shape(kind, block.name.text, block.name.span, fields, {}, (), False)
         if isinstance(block.parent, nodes.Call):
-            self.report(
-                faults.UNKNOWN_FUNCTION.at(
-                    block.parent.span, "a block is derived from a name only", help=("write the fields out",)
-                )
-            )
-            return None
-        if block.parent is not None:
+            from planc.plan.imports import imported  # few plans read a model from a file
+
+            read = imported(block, block.parent, scope.source, self._load, self.report)
+            if read is None:
+                return None
+            shape = inherited(self.apply(shape, read, (), scope, block.kind))
+        elif block.parent is not None:
             kinds = ("plan", "template") if kind == "plan" else (block.kind,)
             found = lookup(scope, kinds, block.parent, self.report)
             parent = self.block(*found) if found else None
             if parent is None:
                 return None
             shape = inherited(parent)._replace(word=block.name.text, span=block.name.span)
-        if block.body is not None and shape is not None:
+        if block.body is not None:
             shape = self.apply(shape, block.body, (), scope, block.kind)
         return shape
 

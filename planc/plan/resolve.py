@@ -36,7 +36,7 @@ def resolve(sources: tuple[Source, ...], load: Load, targets: Targets, settings:
     """
     bodies, found = overrides(settings)
     diagnostics: list[Diagnostic] = list(found)
-    merger = Merger(diagnostics.append)
+    merger = Merger(diagnostics.append, load)
     plans: list[Plan] = []
     parts: list[Plan] = []
     choices: list[tuple[Choices, tuple[tuple[Diagnostic, ...], ...]]] = []
