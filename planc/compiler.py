@@ -14,7 +14,7 @@ from planc.plan.emission import Targets
 from planc.plan.model import Choice, Plan
 from planc.plan.resolve import resolve
 from planc.plan.schema import Field
-from planc.plan.scope import Load
+from planc.plan.scope import Load, Made
 from planc.rules import all_rules
 from planc.rules.rule import Rule
 from planc.source import Source
@@ -39,13 +39,16 @@ class Analysis(NamedTuple):
     skipped: tuple[Skipped, ...]
 
 
-def analyse(sources: tuple[Source, ...], load: Load, settings: tuple[str, ...] = ()) -> Analysis:
+def analyse(
+    sources: tuple[Source, ...], load: Load, settings: tuple[str, ...] = (), made: Made | None = None
+) -> Analysis:
     """The plans that the sources declare, and every fault, in the order of the files and places.
 
     `load` supplies the files that a file uses: a Source, or the reason why it cannot be had.
     `settings` are `path=value` texts that the command line sets in every plan.
+    `made` holds the files that were read before, for a caller that analyses many files one by one with one `load`.
     """
-    plans, parts, choices, found = resolve(sources, load, Targets(target_names(), _options), settings)
+    plans, parts, choices, found = resolve(sources, load, Targets(target_names(), _options), settings, made)
     diagnostics = list(found)
     skipped: list[Skipped] = []
     rules = all_rules()

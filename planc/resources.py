@@ -7,6 +7,7 @@ looked for in that order by plain paths, since `importlib.resources` alone would
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
@@ -33,6 +34,22 @@ def read_text(relative: str) -> str:
 def names(relative: str, ending: str) -> tuple[str, ...]:
     """Names, without the ending, of the files in a packaged folder that have it, sorted."""
     return tuple(sorted(name.removesuffix(ending) for name in os.listdir(find(relative)) if name.endswith(ending)))
+
+
+def own_files() -> Iterator[tuple[str, os.stat_result]]:
+    """Every file that decides what planc says, and its size and time: code, grammar, templates, catalogue."""
+    todo = [_PACKAGE, *(os.path.join(_CHECKOUT, name) for name in ("grammar", "templates", "schemas"))]
+    while todo:
+        folder = todo.pop()
+        if not os.path.isdir(folder):
+            continue
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name != "__pycache__":
+                        todo.append(entry.path)
+                else:
+                    yield entry.path, entry.stat()
 
 
 def parser_tables() -> dict[str, Any]:

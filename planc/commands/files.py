@@ -54,6 +54,11 @@ class Files:
             return "it is not a file"
         return _source_or_reason(self._read(real_path, shown, real_path))
 
+    def real_path(self, source: Source) -> str | None:
+        """Where a source lies; None for standard input."""
+        path = self._real_paths.get(source, "-")
+        return None if path == "-" else path
+
     def project_path(self, source: Source) -> str:
         """Path of a source from its project's root, with `/`; standard input's is `-`."""
         real_path = self._real_paths[source]

@@ -7,14 +7,10 @@ from typing import NamedTuple
 
 from planc.commands import output
 from planc.commands.files import Files
+from planc.commands.finding import analyse_all
 from planc.commands.reading import SET, read_all
-from planc.compiler import analyse
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
-from planc.source import Source
-
-#: Files from which on it pays to share them out over the processors.
-ENOUGH = 60
 
 
 class Options(NamedTuple):
@@ -25,6 +21,7 @@ class Options(NamedTuple):
     color: str = "auto"
     info: bool = False
     settings: tuple[str, ...] = ()
+    use_cache: bool = True
 
 
 def run(arguments: list[str]) -> int:
@@ -32,7 +29,7 @@ def run(arguments: list[str]) -> int:
     options = _options(arguments)
     files = Files()
     read = read_all(files, options.files or (".",))
-    found = in_order((*read.diagnostics, *_analysed(read.sources, files, options.settings)))
+    found = in_order((*read.diagnostics, *analyse_all(read.sources, files, options.settings, options.use_cache)))
     diagnostics = found if options.info else output.without_advice(found)
     num_files = len(read.sources) + len(read.diagnostics)
     if options.output_format == "json":
@@ -47,14 +44,6 @@ def run(arguments: list[str]) -> int:
     if read.unread:
         return 2
     return 1 if any(map(output.is_error, diagnostics)) else 0
-
-
-def _analysed(sources: tuple[Source, ...], files: Files, settings: tuple[str, ...]) -> tuple[Diagnostic, ...]:
-    if len(sources) < ENOUGH:
-        return analyse(sources, files.load, settings).diagnostics
-    from planc.commands.parallel import analyse_all
-
-    return analyse_all(sources, files, settings)
 
 
 def _summary(diagnostics: tuple[Diagnostic, ...], num_files: int) -> str:
@@ -94,5 +83,7 @@ def _options(arguments: list[str]) -> Options:
     )
     parser.add_argument("--info", action="store_true", help="show advice too, not only errors and warnings")
     parser.add_argument("--set", **SET)  # type: ignore[arg-type]
+    parser.add_argument("--no-cache", action="store_true", help="analyse every file, and keep nothing for the next run")
     found = parser.parse_args(arguments)
-    return Options(tuple(found.files), found.output_format, found.color, found.info, tuple(found.set))
+    settings, use_cache = tuple(found.set), not found.no_cache
+    return Options(tuple(found.files), found.output_format, found.color, found.info, settings, use_cache)

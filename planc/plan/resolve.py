@@ -12,7 +12,7 @@ from planc.plan.merge import Merger
 from planc.plan.model import Open, Origin, Plan, Record
 from planc.plan.overrides import overrides
 from planc.plan.policies import policy_rules
-from planc.plan.scope import Load, Report, Scope, scopes
+from planc.plan.scope import Load, Made, Report, Scope, scopes
 from planc.plan.shape import Shape, standing_alone
 from planc.source import Source
 
@@ -29,10 +29,17 @@ class Resolved(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
 
 
-def resolve(sources: tuple[Source, ...], load: Load, targets: Targets, settings: tuple[str, ...] = ()) -> Resolved:
+def resolve(
+    sources: tuple[Source, ...],
+    load: Load,
+    targets: Targets,
+    settings: tuple[str, ...] = (),
+    made: Made | None = None,
+) -> Resolved:
     """What the sources mean, with the files that they use, and every fault of their text and meaning.
 
     settings: `path=value` texts of the command line, set in every plan of the sources.
+    made: the files that were read before; those that are read now are added.
     """
     bodies, found = overrides(settings)
     diagnostics: list[Diagnostic] = list(found)
@@ -40,7 +47,8 @@ def resolve(sources: tuple[Source, ...], load: Load, targets: Targets, settings:
     plans: list[Plan] = []
     parts: list[Plan] = []
     choices: list[tuple[Choices, tuple[tuple[Diagnostic, ...], ...]]] = []
-    for scope in _all_scopes(scopes(sources, load, diagnostics.append)):
+    for scope in _all_scopes(scopes(sources, load, {} if made is None else made)):
+        diagnostics.extend(scope.faults)
         own = any(scope.source is source for source in sources)
         for block in scope.file.blocks:
             if (block.kind, block.name.text) in scope.twice:

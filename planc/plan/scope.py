@@ -22,13 +22,14 @@ CATALOGUE = "planc/"
 
 
 class Scope:
-    """A parsed file with its blocks by kind and name, and the scopes of the files that it uses."""
+    """A parsed file: its blocks by kind and name, the scopes of the files that it uses, the faults in its text."""
 
-    __slots__ = ("blocks", "file", "source", "twice", "used")
+    __slots__ = ("blocks", "faults", "file", "source", "twice", "used")
 
     def __init__(self, source: Source, file: nodes.File) -> None:
         self.source = source
         self.file = file
+        self.faults: list[Diagnostic] = []
         self.blocks: Mapping[tuple[str, str], nodes.Block] = {}
         self.twice: set[tuple[str, str]] = set()
         self.used: list[tuple[nodes.Use, Scope]] = []
@@ -51,19 +52,22 @@ class Scope:
         return not read_whole or len(self.used) < len(self.file.uses)
 
 
-def scopes(sources: tuple[Source, ...], load: Load, report: Report) -> list[Scope]:
-    """The scope of each source; used files are read once each, and their syntax faults are reported too."""
-    made: dict[tuple[Source, bool], Scope] = {}
-    return [_scope(source, load, report, made) for source in sources]
+#: Scopes that were made, by source and whether all of its text was read. Who analyses file by file keeps them.
+Made = dict[tuple[Source, bool], Scope]
 
 
-def _scope(source: Source, load: Load, report: Report, made: dict[tuple[Source, bool], Scope]) -> Scope:
+def scopes(sources: tuple[Source, ...], load: Load, made: Made) -> list[Scope]:
+    """The scope of each source; used files are read once each."""
+    return [_scope(source, load, made) for source in sources]
+
+
+def _scope(source: Source, load: Load, made: Made) -> Scope:
     if (source, True) in made:
         return made[source, True]
     file, diagnostics = parse(source)
-    for diagnostic in diagnostics:
-        report(diagnostic)
     scope = made[source, True] = Scope(source, file)
+    scope.faults.extend(diagnostics)
+    report = scope.faults.append
     scope.blocks = blocks = dict[tuple[str, str], nodes.Block]()
     for setting in file.settings:
         if setting.value.text not in ("1", "1.0"):
@@ -97,11 +101,11 @@ def _scope(source: Source, load: Load, report: Report, made: dict[tuple[Source, 
         elif use.path.value.startswith(CATALOGUE):
             scope.used.append((use, _catalogue(found, made)))
         else:
-            scope.used.append((use, _scope(found, load, report, made)))
+            scope.used.append((use, _scope(found, load, made)))
     return scope
 
 
-def _catalogue(source: Source, made: dict[tuple[Source, bool], Scope]) -> Scope:
+def _catalogue(source: Source, made: Made) -> Scope:
     """The scope of a file of planc's own, whose blocks are read as they are referred to."""
     if (source, False) not in made:
         scope = made[source, False] = Scope(

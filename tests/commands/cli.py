@@ -28,7 +28,8 @@ def environment(**changes: str) -> dict[str, str]:
     """An environment in which this checkout is planc, and nothing speaks of colours."""
     dropped = ("NO_COLOR", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
-    return kept | {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"} | changes
+    # A cache folder that is no absolute path is not used: what a test finds was not found before.
+    return kept | {"PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8", "XDG_CACHE_HOME": "none"} | changes
 
 
 def command(*arguments: str) -> list[str]:

@@ -1,0 +1,185 @@
+"""What `lint` found before, kept for files that are as they were.
+
+An entry belongs to one file's text, the place where it lies, the command line's settings, and planc itself: the key is
+a hash of all of them, planc's part being name, size and time of each file of the package. It also holds what the file
+used: each `use` is looked up again and its text hashed before the entry is believed. So an entry is either right or
+not found. Entries are JSON in a folder that only this user can enter; a folder that others could write to is not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from planc import resources
+from planc.commands.files import Files
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
+from planc.source import Source, Span
+
+#: Entries beyond which the oldest half is dropped.
+MOST_ENTRIES = 10_000
+
+Analyse = Callable[[Source, Callable[[str, "Source | None"], "Source | str"]], "tuple[Diagnostic, ...]"]
+
+
+class Cache:
+    """The entries of one user; every operation that fails leaves planc to analyse the file."""
+
+    __slots__ = ("_files", "_folder", "_planc", "_settings")
+
+    def __init__(self, files: Files, settings: tuple[str, ...]) -> None:
+        self._files = files
+        self._settings = settings
+        self._folder = _folder()
+        self._planc = _fingerprint() if self._folder is not None else ""
+
+    def found(self, source: Source, analyse: Analyse) -> tuple[Diagnostic, ...]:
+        """What is found in a source: as it was kept, or as `analyse` finds it, which is then kept."""
+        path = self._files.real_path(source)
+        if self._folder is None or path is None:
+            return analyse(source, self._files.load)
+        entry = os.path.join(self._folder, self._key(source, path))
+        kept = self._kept(entry, source)
+        if kept is not None:
+            return kept
+        used: list[tuple[Source | None, str, Source | str]] = []
+
+        def load(name: str, importer: Source | None) -> Source | str:
+            outcome = self._files.load(name, importer)
+            used.append((importer, name, outcome))
+            return outcome
+
+        diagnostics = analyse(source, load)
+        self._keep(entry, source, used, diagnostics)
+        return diagnostics
+
+    def _key(self, source: Source, path: str) -> str:
+        parts = (self._planc, path, source.name, source.text, *self._settings)
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _kept(self, entry: str, source: Source) -> tuple[Diagnostic, ...] | None:
+        try:
+            with open(entry, encoding="utf-8") as file:
+                data = json.load(file)
+            sources: list[Source] = [source]
+            for importer, name, digest in data["used"]:
+                outcome = self._files.load(name, sources[importer])
+                if _digest(outcome) != digest:
+                    return None
+                if isinstance(outcome, Source) and outcome not in sources:
+                    sources.append(outcome)
+            return tuple(_diagnostic(found, sources) for found in data["found"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def _keep(
+        self,
+        entry: str,
+        source: Source,
+        used: list[tuple[Source | None, str, Source | str]],
+        diagnostics: tuple[Diagnostic, ...],
+    ) -> None:
+        sources = [source]
+        lookups = []
+        for importer, name, outcome in used:
+            if importer not in sources:
+                return
+            lookups.append((sources.index(importer), name, _digest(outcome)))
+            if isinstance(outcome, Source) and outcome not in sources:
+                sources.append(outcome)
+        if any(span.source not in sources for found in diagnostics for span in _spans(found)):
+            return  # a place in the command line, which no file holds
+        data = {"used": lookups, "found": [_data(found, sources) for found in diagnostics]}
+        temporary = f"{entry}.{os.getpid()}"
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "w", encoding="utf-8") as file:
+                json.dump(data, file)
+            os.replace(temporary, entry)
+        except (OSError, ValueError):
+            return
+
+    def tidy(self) -> None:
+        """Drops the oldest half of the entries where there are too many."""
+        if self._folder is None:
+            return
+        try:
+            entries = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(self._folder)]
+            for _, path in sorted(entries)[: len(entries) // 2 if MOST_ENTRIES < len(entries) else 0]:
+                os.unlink(path)
+        except OSError:
+            return
+
+
+def _folder() -> str | None:
+    """The folder of the entries: made if it is not there, None if it is not this user's alone."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    if not os.path.isabs(base) or not hasattr(os, "getuid"):
+        return None
+    folder = os.path.join(base, "planc")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        found = os.lstat(folder)
+    except OSError:
+        return None
+    private = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+    return folder if private else None
+
+
+def _fingerprint() -> str:
+    """A hash of name, size and time of every file that planc is made of."""
+    lines = [f"{path}\0{found.st_size}\0{found.st_mtime_ns}" for path, found in resources.own_files()]
+    return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _digest(outcome: Source | str) -> str:
+    """A hash of what a `use` came to: a text under its name, or the reason why there is none."""
+    kind, text = ("text", f"{outcome.name}\0{outcome.text}") if isinstance(outcome, Source) else ("reason", outcome)
+    return hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _spans(found: Diagnostic) -> Iterator[Span]:
+    yield found.primary.span
+    yield from (label.span for label in found.related)
+    yield from (edit.span for fix in found.fixes for edit in fix.edits)
+
+
+def _data(found: Diagnostic, sources: list[Source]) -> list[Any]:
+    def place(span: Span) -> list[int]:
+        return [sources.index(span.source), span.start, span.end]
+
+    return [
+        found.message,
+        [place(found.primary.span), found.primary.text],
+        [[place(label.span), label.text] for label in found.related],
+        found.help,
+        found.notes,
+        [[fix.title, [[place(edit.span), edit.text] for edit in fix.edits], fix.safe] for fix in found.fixes],
+        found.code,
+        found.name,
+        found.severity.value,
+    ]
+
+
+def _diagnostic(data: list[Any], sources: list[Source]) -> Diagnostic:
+    def span(place: list[int]) -> Span:
+        return Span(sources[place[0]], place[1], place[2])
+
+    message, primary, related, advice, notes, fixes, code, name, severity = data
+    return Diagnostic(
+        message,
+        Label(span(primary[0]), primary[1]),
+        tuple(Label(span(place), text) for place, text in related),
+        tuple(advice),
+        tuple(notes),
+        tuple(
+            Fix(title, tuple(Edit(span(place), text) for place, text in edits), safe) for title, edits, safe in fixes
+        ),
+        code,
+        name,
+        Severity(severity),
+    )
