@@ -91,17 +91,18 @@ class Config:
         if not isinstance(value, Number) or not value.text.removeprefix("-").isdigit():
             self.wrong(member, "a whole number")
         elif MAX_DIGITS < len(value.text):
-            self.wrong(member, f"a number of at most {MAX_DIGITS} digits")
+            message = f"`{member.key.value}` has {len(value.text):,} digits"
+            self.faults.append(UNREADABLE.at(value.span, message, f"no dimension has more than {MAX_DIGITS}"))
         elif int(value.text) < least:
             self.wrong(member, f"a whole number from {least} on")
         else:
             return int(value.text)
         return None
 
-    def flag(self, key: str, default: bool) -> bool | None:
-        """The flag under a key; null is false, as in Python. None with a report if it is no flag."""
+    def flag(self, key: str, default: bool, field: str = "") -> bool | None:
+        """The flag under a key, of which a field is made; null is false, as in Python. None with a report if none."""
         member = self.get(key)
-        if member is None:
+        if member is None or field in self.written:
             return default
         if isinstance(member.value, Word) and member.value.word in ("true", "false", "null"):
             return member.value.word == "true"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.diagnostics.names import nearest
 from planc.readers.config import Config
@@ -102,7 +103,7 @@ def _read(config: Config, value: Object) -> Imported:
             config.faults.append(UNREADABLE.at(member.key.span, message, "again here", related=related))
     if config.assumed:
         notes = tuple(dict.fromkeys(config.assumed))
-        message = f"{len(notes)} value{' is' if len(notes) == 1 else 's are'} taken as transformers takes them"
+        message = f"{plural(len(notes), 'value')} that the file leaves open, as in transformers"
         config.faults.append(ASSUMED.at(config.place, message, f"a `{config.model_type}`", notes=notes))
     return Imported(nodes.Body(value.span, tuple(config.entries)), tuple(config.faults))
 
@@ -112,7 +113,9 @@ def _unknown_type(model_type: str, place: Span, value: Object, inner: Member | N
     members = _first(value)
     help = []
     if inner is not None and isinstance(inner.value, Object):
-        help.append("save its `text_config` as a file of its own, and read that")
+        named = _member(inner.value, "model_type")
+        if named is not None and isinstance(named.value, String) and named.value.value in TYPES:
+            help.append(f"save its `text_config`, a `{named.value.value}`, as a file of its own, and read that")
         members = {**_first(inner.value), **members}
     guess = nearest(model_type, TYPES)
     if guess:

@@ -27,7 +27,9 @@ from planc.readers.parts import (
 
 def _llama(config: Config) -> None:
     decoder(config)
-    biases(config, config.flag("attention_bias", False), config.flag("mlp_bias", False), "attention_bias")
+    biases(
+        config, config.flag("attention_bias", False, "bias"), config.flag("mlp_bias", False, "bias"), "attention_bias"
+    )
 
 
 def _mistral(config: Config) -> None:
@@ -53,13 +55,13 @@ def _qwen2(config: Config) -> None:
 
 def _qwen3(config: Config) -> None:
     decoder(config, kv_heads=32, head_dim=128)
-    biases(config, config.flag("attention_bias", False), False, "attention_bias")
+    biases(config, config.flag("attention_bias", False, "bias"), False, "attention_bias")
     windowed_attention(config, (("qk_norm", "head"),))
 
 
 def _qwen2_moe(config: Config) -> None:
     decoder(config, kv_heads=16)
-    if config.flag("qkv_bias", True):
+    if config.flag("qkv_bias", True, "bias"):
         config.say("bias", "qkv", config.place_of("qkv_bias"))
     windowed_attention(config, alternate=True)
     inner = config.inside("experts")
@@ -73,8 +75,8 @@ def _qwen2_moe(config: Config) -> None:
 
 def _qwen3_moe(config: Config) -> None:
     decoder(config, kv_heads=4)
-    biases(config, config.flag("attention_bias", False), False, "attention_bias")
-    if config.flag("use_sliding_window", False):
+    biases(config, config.flag("attention_bias", False, "bias"), False, "attention_bias")
+    if config.flag("use_sliding_window", False, "attention"):
         sliding_attention(config, 0, 4096, (("qk_norm", "head"),))
     else:
         full_attention(config, (("qk_norm", "head"),))
@@ -98,12 +100,12 @@ def _qwen_experts(config: Config, inner: Config, count: int, top_k: int, ffn: in
 
 def _gemma(config: Config) -> None:
     decoder(config, kv_heads=16, head_dim=256, tied=True)
-    biases(config, config.flag("attention_bias", False), False, "attention_bias")
+    biases(config, config.flag("attention_bias", False, "bias"), False, "attention_bias")
 
 
 def _gemma2(config: Config) -> None:
     decoder(config, kv_heads=4, head_dim=256, tied=True)
-    biases(config, config.flag("attention_bias", False), False, "attention_bias")
+    biases(config, config.flag("attention_bias", False, "bias"), False, "attention_bias")
     config.say("norms", "4")
     sliding_attention(config, 2, 4096)
 
@@ -120,7 +122,7 @@ def _gemma3_text(config: Config) -> None:
     config.count("max_sequence_length", "max_position_embeddings", default=131072)
     tie(config, True)
     dropouts(config, ("attention_dropout", "0.0"))
-    biases(config, config.flag("attention_bias", False), False, "attention_bias")
+    biases(config, config.flag("attention_bias", False, "bias"), False, "attention_bias")
     config.say("norms", "4")
     period = config.find("sliding_window_pattern")
     every = 6 if period is None else config.whole(period, 1)
@@ -167,7 +169,7 @@ def _gpt_neox(config: Config) -> None:
     config.count("max_sequence_length", "max_position_embeddings")
     plain(config, tied=False)
     dropouts(config, ("hidden_dropout", "0.0"), ("attention_dropout", "0.0"))
-    biases(config, config.flag("attention_bias", True), True, "attention_bias")
+    biases(config, config.flag("attention_bias", True, "bias"), True, "attention_bias")
 
 
 def _falcon(config: Config) -> None:
@@ -176,18 +178,18 @@ def _falcon(config: Config) -> None:
     config.count("max_sequence_length", "max_position_embeddings")
     plain(config, tied=True)
     dropouts(config, ("hidden_dropout", "0.0"), ("attention_dropout", "0.0"))
-    everywhere = config.flag("bias", False)
+    everywhere = config.flag("bias", False, "bias")
     biases(config, everywhere, everywhere, "bias")
-    if config.flag("alibi", False):
+    if config.flag("alibi", False, "positions"):
         config.say("positions", "alibi", config.place_of("alibi"))
     new = config.flag("new_decoder_architecture", False)
     if new:
         config.count("kv_heads", "num_kv_heads")
-    elif config.flag("multi_query", True):
+    elif config.flag("multi_query", True, "kv_heads"):
         config.say("kv_heads", "1", config.place_of("multi_query"))
     stated = config.find("num_ln_in_parallel_attn")
     two = new if stated is None else stated.value.span.text == "2"
-    if config.flag("parallel_attn", True) and not two:
+    if config.flag("parallel_attn", True, "norms") and not two:
         config.say("norms", "1", config.place_of("parallel_attn"))
 
 
@@ -214,7 +216,7 @@ def _opt(config: Config) -> None:
     plain(config, tied=True)
     dropouts(config, ("dropout", "0.1"), ("attention_dropout", "0.0"))
     config.say("positions", "learned")
-    everywhere = config.flag("enable_bias", True)
+    everywhere = config.flag("enable_bias", True, "bias")
     biases(config, everywhere, everywhere, "enable_bias")
     if config.flag("do_layer_norm_before", True) is False or config.flag("_remove_final_layer_norm", False):
         config.uncounted("do_layer_norm_before", "no norm behind the last layer")
@@ -227,15 +229,15 @@ def _opt(config: Config) -> None:
 
 def _deepseek_v2(config: Config) -> None:
     _deepseek(config, 64, None, 2, 1407, 0)
-    mlp = config.flag("mlp_bias", False)
-    biases(config, config.flag("attention_bias", False), False, "attention_bias")
+    mlp = config.flag("mlp_bias", False, "bias")
+    biases(config, config.flag("attention_bias", False, "bias"), False, "attention_bias")
     if mlp:
         config.uncounted("mlp_bias", "biases of all experts but the routed ones", "bias")
 
 
 def _deepseek_v3(config: Config) -> None:
     _deepseek(config, 256, 8, 1, 2048, 3)
-    biases(config, config.flag("attention_bias", False), False, "attention_bias")
+    biases(config, config.flag("attention_bias", False, "bias"), False, "attention_bias")
     ahead = config.find("num_nextn_predict_layers", "num_mtp_layers")
     if ahead is not None and ahead.value.span.text != "0" and "mtp_layers" not in config.written:
         config.assumed.append("`mtp_layers` is 0: transformers builds the model without multi-token prediction")
@@ -269,7 +271,7 @@ def _deepseek(config: Config, count: int, top_k: int | None, shared: int, ffn: i
 
 def _gpt_oss(config: Config) -> None:
     decoder(config, kv_heads=8, head_dim=64)
-    biases(config, config.flag("attention_bias", True), True, "attention_bias")
+    biases(config, config.flag("attention_bias", True, "bias"), True, "attention_bias")
     sliding_attention(config, 2, 128, (("sinks", "true"),))
     inner = config.inside("experts")
     inner.count("count", "num_local_experts", "num_experts", default=128)
@@ -280,7 +282,7 @@ def _gpt_oss(config: Config) -> None:
 
 def _olmo2(config: Config) -> None:
     decoder(config)
-    biases(config, config.flag("attention_bias", False), False, "attention_bias")
+    biases(config, config.flag("attention_bias", False, "bias"), False, "attention_bias")
     full_attention(config, (("qk_norm", "full"),))
 
 

@@ -44,7 +44,7 @@ def plain(config: Config, *, tied: bool) -> None:
 
 def tie(config: Config, default: bool) -> None:
     """Whether the output layer shares the embedding."""
-    tied = config.flag("tie_word_embeddings", default)
+    tied = config.flag("tie_word_embeddings", default, "tied")
     if tied:
         config.say("tied", "true", config.place_of("tie_word_embeddings"))
     elif tied is None:

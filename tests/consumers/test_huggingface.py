@@ -63,7 +63,9 @@ def counted(analysis: Analysis) -> Any:
 
 
 def errors(analysis: Analysis) -> list[str]:
-    return [found.message for found in analysis.diagnostics if found.severity is Severity.ERROR]
+    """What is wrong with the file; rules may find fault with the model itself (2 heads, and 8 KV heads by default)."""
+    found = (found for found in analysis.diagnostics if found.code < "PLN100")
+    return [fault.message for fault in found if fault.severity is Severity.ERROR]
 
 
 def some(keys: Keys, random_: random.Random) -> Keys:
