@@ -9,7 +9,10 @@ right:
 - `source.py` names a text and places in it. `diagnostics/` is what planc says: one value, one renderer a form of
   output.
 - `syntax/` reads text: `lexer.py` and `parse.py` run the tables that lark makes of `grammar/plan.lark`
-  (`build_tables.py`); `nodes.py` is the tree, plain data; `errors.py` says what is wrong and where reading goes on.
+  (`build_tables.py`); `nodes.py` is the tree, plain data; `errors.py` says what is wrong and where reading goes on;
+  `outline.py` reads of the catalogue only the blocks that are asked for.
+- `readers/` take the files of other tools for text of the language: `huggingface.py` gives a config.json as the body of
+  a `model` block, each node at its place in that file.
 - `plan/` gives it meaning: `schema.py` is the language as data (every field with type, default and other names);
   `scope.py` finds names across files, `shape.py` merges inheritance and narrowing, `evaluate.py` and `coerce.py` turn
   expressions into typed values, `solve.py` works out `auto`, `policies.py` checks policies, `resolve.py` runs all of
@@ -22,7 +25,7 @@ right:
 
 What holds everywhere (`tests/test_layers.py` checks the first two):
 
-- Imports go down only: commands, compiler, rules | targets, facts, plan, syntax, diagnostics, source. Rules and
+- Imports go down only: commands, compiler, rules | targets, facts, plan, readers, syntax, diagnostics, source. Rules and
   targets never import each other or their neighbours.
 - Nothing below `commands/` touches the world. Files that a plan uses come in through one `load` function.
 - No stage raises for what a user wrote: it returns a value and diagnostics, and carries on. What is faulty, missing
