@@ -71,6 +71,86 @@ def test_every_type_is_counted() -> None:
     assert {case["config"]["model_type"] for case in COUNTED} == {*TYPES}
 
 
+#: Files as they are published, shortened to the keys that count, with keys of other programs among them.
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "llama-3-8b": {
+        "architectures": ["LlamaForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "hidden_act": "silu",
+        "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 8192, "model_type": "llama",
+        "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "pretraining_tp": 1,
+        "rope_scaling": None, "rope_theta": 500000.0, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+        "vocab_size": 128256,
+    },
+    "mixtral-8x7b": {
+        "architectures": ["MixtralForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
+        "max_position_embeddings": 32768, "model_type": "mixtral", "num_attention_heads": 32, "num_experts_per_tok": 2,
+        "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8, "sliding_window": None,
+        "vocab_size": 32000,
+    },
+    "deepseek-v3": {
+        "architectures": ["DeepseekV3ForCausalLM"], "auto_map": {"AutoModel": "modeling_deepseek.DeepseekV3Model"},
+        "first_k_dense_replace": 3, "hidden_size": 7168, "intermediate_size": 18432, "kv_lora_rank": 512,
+        "max_position_embeddings": 163840, "model_type": "deepseek_v3", "moe_intermediate_size": 2048,
+        "moe_layer_freq": 1, "n_group": 8, "n_routed_experts": 256, "n_shared_experts": 1, "num_attention_heads": 128,
+        "num_experts_per_tok": 8, "num_hidden_layers": 61, "num_key_value_heads": 128, "num_nextn_predict_layers": 1,
+        "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "topk_method": "noaux_tc",
+        "quantization_config": {"fmt": "e4m3", "quant_method": "fp8", "weight_block_size": [128, 128]},
+        "tie_word_embeddings": False, "v_head_dim": 128, "vocab_size": 129280,
+    },
+    "falcon-7b": {
+        "alibi": False, "architectures": ["FalconForCausalLM"], "bias": False, "hidden_size": 4544,
+        "model_type": "falcon", "multi_query": True, "new_decoder_architecture": False, "num_attention_heads": 71,
+        "num_hidden_layers": 32, "parallel_attn": True, "vocab_size": 65024,
+    },
+    "falcon-40b": {
+        "alibi": False, "architectures": ["FalconForCausalLM"], "bias": False, "hidden_size": 8192,
+        "model_type": "falcon", "new_decoder_architecture": True, "num_attention_heads": 128, "num_hidden_layers": 60,
+        "num_kv_heads": 8, "parallel_attn": True, "vocab_size": 65024,
+    },
+    "bloom-176b": {
+        "architectures": ["BloomForCausalLM"], "attention_softmax_in_fp32": True, "model_type": "bloom",
+        "n_embed": 14336, "n_layer": 70, "num_attention_heads": 112, "seq_length": 2048, "vocab_size": 250880,
+    },
+    "gpt2": {
+        "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12,
+        "n_layer": 12, "n_positions": 1024, "task_specific_params": {"text-generation": {"max_length": 50}},
+        "vocab_size": 50257,
+    },
+    "gpt-oss-120b": {
+        "architectures": ["GptOssForCausalLM"], "attention_bias": True, "experts_per_token": 4, "head_dim": 64,
+        "hidden_size": 2880, "initial_context_length": 4096, "intermediate_size": 2880,
+        "layer_types": ["sliding_attention", "full_attention"] * 18, "max_position_embeddings": 131072,
+        "model_type": "gpt_oss", "num_attention_heads": 64, "num_experts_per_tok": 4, "num_hidden_layers": 36,
+        "num_key_value_heads": 8, "num_local_experts": 128, "sliding_window": 128, "vocab_size": 201088,
+    },
+    "gemma-3-1b": {
+        "architectures": ["Gemma3ForCausalLM"], "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh",
+        "hidden_size": 1152, "intermediate_size": 6912, "max_position_embeddings": 32768, "model_type": "gemma3_text",
+        "num_attention_heads": 4, "num_hidden_layers": 26, "num_key_value_heads": 1, "sliding_window": 512,
+        "sliding_window_pattern": 6, "vocab_size": 262144,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_files_are_the_models_of_the_catalogue(name: str) -> None:
+    """Every field that the catalogue sets comes out of the file as it stands there."""
+    read = plan_of(PUBLISHED[name])
+    text = PLAN.format(body="").replace('m from hf("config.json")', f"m from {name}")
+    known = analyse((Source("own.plan", f'use "planc/models" {text}'),), Files().load).plans[0]
+    model, expected = read["model"].value, known["model"].value
+    for field in ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "tied", "gated", "bias", "norm",
+                  "norms", "embedding_norm", "output_bias", "positions", "family"):  # fmt: skip
+        assert model[field].value == expected[field].value, field
+    for section in ("attention", "experts"):
+        if expected[section].value is None:
+            assert model[section].value is None
+            continue
+        assert model[section].value.word == expected[section].value.word
+        for field, located in expected[section].value.fields.items():
+            assert model[section].value[field].value == located.value, (section, field)
+    assert parameters(PUBLISHED[name]) == plan_facts(known)["model.total_parameters"]
+
+
 def test_a_value_stands_in_the_file() -> None:
     plan = plan_of(LLAMA)
     heads = plan["model.kv_heads"]
