@@ -95,8 +95,9 @@ class Instance:
             if field is None:  # a block that is judged by itself has no plan around it
                 outside = Unknown(f"`{name}` is not part of this block", (".".join(path),))
                 return Located(outside, self.root.span, Origin.DEFAULTED, self.root.span), None
+            removed = slot is not None and isinstance(slot.value, nodes.Literal) and slot.value.word == "none"
             if (
-                slot is None
+                (slot is None or removed)
                 and field.default is not None
                 and not field.required
                 and field.type.form in ("record", "variant")
@@ -134,7 +135,11 @@ class Instance:
         if isinstance(value, Shape):
             return made._replace(value=self._section(path, field, value))
         if isinstance(value, nodes.Literal) and value.word == "none" and "none" not in field.type.words:
-            return self._missing(shape, field, slot.entry) if field.required else made._replace(value=None)
+            if field.required:
+                return self._missing(shape, field, slot.entry)
+            # What is removed is as if it had never been written: its default holds.
+            value = self._unwritten(path, shape._replace(poisoned=False), field).value
+            return made._replace(value=value, origin=Origin.DEFAULTED)
         if isinstance(value, nodes.Literal) and value.word == "auto":
             return self._auto(path, field, made)
         if field.type.of == "plan":

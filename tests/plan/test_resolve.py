@@ -126,6 +126,25 @@ def test_none_removes_a_section() -> None:
     assert value(text, "dataset") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "path", "default"),
+    [
+        ("parallel { tensor = none }", "parallel.tensor", 1),
+        ("parallel = none", "parallel.tensor", 1),
+        ("parallel = none", "parallel.data", 16),
+        ("optimizer { clip = none }", "optimizer.clip", None),
+        ("optimizer = none", "optimizer", "adamw"),
+        ("schedule = none", "schedule", None),
+        ("shard { size = none }", "shard.size", 16),
+        ("recompute = none", "recompute", "none"),
+    ],
+)
+def test_none_brings_the_default_back(text: str, path: str, default: Any) -> None:
+    parent = "plan a from shared { parallel { tensor = 2 }  optimizer { clip = 1.0 }  schedule = cosine }\n"
+    middle = "plan c from a { parallel { tensor = 1 }  shard { size = 4 } }\n"
+    assert plan(parent + middle + f"plan b from c {{ {text} }}").value(path) == default
+
+
 def test_maps_and_lists() -> None:
     found = plan('plan p from shared { launch { args = ["a", "b c"]  env { A = "1"  "B-C" = "x y" } } }')
     assert found["launch.args"].value == ("a", "b c")
