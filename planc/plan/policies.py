@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.diagnostics.names import nearest
 from planc.plan import faults
-from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate
+from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate, unescaped
 from planc.plan.meant import advice
 from planc.plan.model import PolicyRule, Unknown
 from planc.plan.schema import APPROXIMATE, DERIVED, Field, Type
@@ -16,6 +17,9 @@ from planc.plan.scope import Report
 from planc.plan.shape import BROKEN, Shape, fields_of
 from planc.plan.units import PLAIN, Amount
 from planc.syntax import nodes
+
+#: A value that a reason quotes: `{parallel.tensor}`.
+QUOTED_PATH = re.compile(r"\{([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)\}")
 
 Lookup = Callable[[str], Any]
 
@@ -39,6 +43,8 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
                             part.span, "the condition is no yes or no", help=("compare it with a value",)
                         )
                     )
+        if rule.because is not None:
+            found.extend(_reason_faults(rule.because))
         for diagnostic in found:
             report(diagnostic)
         if found or not paths_known(rule, paths):
@@ -53,11 +59,27 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
                 rule.span,
                 _judge(rule.condition),
                 _judge(rule.guard),
-                rule.because,
+                None if rule.because is None else rule.because.value,
                 tuple(dict.fromkeys(paths)),
             )
         )
     return tuple(rules)
+
+
+def _reason_faults(reason: nodes.String) -> list[Any]:
+    """The faults of a reason: its text as a string, and paths in braces that name nothing."""
+    found: list[Any] = []
+    if isinstance(unescaped(reason, found.append), Unknown):
+        return found
+    for match in QUOTED_PATH.finditer(reason.span.text):
+        names, at = [], reason.span.start + match.start(1)
+        for part in match[1].split("."):
+            names.append(nodes.Name(reason.span._replace(start=at, end=at + len(part)), part))
+            at += len(part) + 1
+        if match[1] not in DERIVED and field_at("plan", tuple(match[1].split("."))) is None:
+            span = reason.span._replace(start=names[0].span.start, end=names[-1].span.end)
+            found.append(unknown_path(nodes.Path(span, tuple(names)), "plan"))
+    return found
 
 
 def paths_known(rule: nodes.Rule, paths: list[str]) -> bool:

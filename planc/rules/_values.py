@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from planc.diagnostics.amounts import count_text, percent_text, rate_text, size_text, speed_text, time_text
 from planc.facts.facts import FACTS
 from planc.plan.model import Unknown
+from planc.plan.policies import QUOTED_PATH
 from planc.plan.schema import SECTIONS, Field
 from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME, Amount, Dimension
 
@@ -18,7 +18,6 @@ _BY_UNIT: dict[str, Callable[[Any], str]] = {
 _BY_DIMENSION: dict[Dimension, Callable[[Any], str]] = {
     BYTES: size_text, BANDWIDTH: speed_text, TIME: time_text, RATE: rate_text,
 }  # fmt: skip
-_PATH = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)*)\}")
 
 
 def value_text(path: str, value: Any) -> str:
@@ -38,7 +37,7 @@ def value_text(path: str, value: Any) -> str:
 
 def filled(text: str, lookup: Callable[[str], Any]) -> str:
     """A policy's reason with each `{path}` in it replaced by the value there."""
-    return _PATH.sub(lambda match: value_text(match[1], lookup(match[1])), text)
+    return QUOTED_PATH.sub(lambda match: value_text(match[1], lookup(match[1])), text)
 
 
 def _form(path: str) -> Callable[[Any], str]:

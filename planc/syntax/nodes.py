@@ -113,7 +113,7 @@ class Rule(NamedTuple):
     verb: str
     condition: Expr
     guard: Expr | None
-    because: str | None
+    because: String | None
 
 
 class Field(NamedTuple):

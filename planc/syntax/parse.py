@@ -399,8 +399,8 @@ def _rule(source: Source, span: Span, children: list[Any]) -> nodes.Rule:
     verb, condition, rest = children[0], children[1], children[2:]
     because = rest[-1] if rest and isinstance(rest[-1], Token) else None
     guard = next((child for child in rest if not isinstance(child, Token)), None)
-    text = None if because is None else _unquote(_text(source, because))
-    return nodes.Rule(span, _text(source, verb), condition, guard, text)
+    reason = None if because is None else _string(source, because)
+    return nodes.Rule(span, _text(source, verb), condition, guard, reason)
 
 
 def _bad(source: Source, span: Span, children: list[Any]) -> nodes.Bad:

@@ -45,10 +45,10 @@ def _operand(node: Any) -> str:
     return printed(node) if node[0] in ("Number", "String", "Literal", "Path", "List", "Call") else f"({printed(node)})"
 
 
-def _rule(verb: str, condition: Any, guard: Any, because: str | None) -> str:
+def _rule(verb: str, condition: Any, guard: Any, because: Any) -> str:
     text = f"{verb} {printed(condition)}"
     text += f" when {printed(guard)}" if guard else ""
-    return text + (f" because {quoted(because)}" if because is not None else "")
+    return text + (f" because {printed(because)}" if because is not None else "")
 
 
 def _member(item: Any, container: Any, negated: bool) -> str:
@@ -117,7 +117,7 @@ def _expressions(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 expressions = st.recursive(numbers | strings | literals | paths, _expressions, max_leaves=8)
 rules = st.builds(
     lambda verb, condition, guard, because: ("Rule", verb, condition, guard, because),
-    st.sampled_from(["require", "forbid", "warn"]), expressions, st.none() | expressions, st.none() | texts,
+    st.sampled_from(["require", "forbid", "warn"]), expressions, st.none() | expressions, st.none() | strings,
 )  # fmt: skip
 choices = (
     st.lists(expressions, max_size=3).map(lambda items: ("List", tuple(items)))
