@@ -22,33 +22,51 @@ MAX_CHAIN = 32
 class Merger:
     """Builds the shapes of blocks. Each block is merged once; what it reports is reported once."""
 
-    __slots__ = ("_load", "_making", "_shapes", "report")
+    __slots__ = ("_lengths", "_load", "_shapes", "report")
 
     def __init__(self, report: Report, load: Load) -> None:
         self.report = report
         self._load = load
         self._shapes: dict[int, Shape | None] = {}
-        self._making: list[nodes.Block] = []
+        self._lengths: dict[int, int] = {}
 
     def block(self, scope: Scope, block: nodes.Block) -> Shape | None:
         """The shape of a block with what it inherits; None if it cannot be known."""
-        if id(block) in self._shapes:
-            return self._shapes[id(block)]
-        if any(making is block for making in self._making):
-            chain = self._making[[making is block for making in self._making].index(True) :]
-            related = tuple(Label(making.name.span, "derived from the next") for making in chain[1:])
-            self.report(
-                faults.CIRCULAR.at(block.name.span, f"`{block.name.text}` is derived from itself", related=related)
-            )
-            return None
-        if MAX_CHAIN <= len(self._making):
-            self.report(faults.TOO_COMPLEX.at(block.name.span, f"more than {MAX_CHAIN} `from` in a chain"))
-            return None
-        self._making.append(block)
-        shape = self._block(scope, block)
-        self._making.pop()
-        self._shapes[id(block)] = shape
-        return shape
+        if id(block) not in self._shapes:
+            self._derive(scope, block)
+        return self._shapes[id(block)]
+
+    def _derive(self, scope: Scope, block: nodes.Block) -> None:
+        """Makes the shapes of a block and of all that it is derived from, the oldest first."""
+        chain, seen = [(scope, block)], {id(block)}
+        parent = _parent(scope, block)
+        while parent is not None and id(parent[1]) not in self._shapes:
+            if id(parent[1]) in seen:
+                chain = self._without_cycle(chain, parent[1])
+                break
+            chain.append(parent)
+            seen.add(id(parent[1]))
+            parent = _parent(*parent)
+        length = self._lengths.get(id(parent[1]), 0) if parent is not None else 0
+        for own_scope, own in reversed(chain):
+            if length == MAX_CHAIN + 1:
+                self.report(faults.TOO_COMPLEX.at(own.name.span, f"more than {MAX_CHAIN} `from` in a chain"))
+            self._shapes[id(own)] = self._block(own_scope, own) if length <= MAX_CHAIN else None
+            length += 1
+            self._lengths[id(own)] = length
+
+    def _without_cycle(
+        self, chain: list[tuple[Scope, nodes.Block]], first: nodes.Block
+    ) -> list[tuple[Scope, nodes.Block]]:
+        """The part of a chain before the blocks that come back to the first of them, which are reported."""
+        at = next(at for at, (_, block) in enumerate(chain) if block is first)
+        cycle = [block for _, block in chain[at:]]
+        related = tuple(Label(block.name.span, "derived from the next") for block in cycle[1:MAX_CHAIN])
+        message = f"`{first.name.text}` is derived from itself"
+        self.report(faults.CIRCULAR.at(first.name.span, message, related=related))
+        for block in cycle:
+            self._shapes[id(block)] = None
+        return chain[:at]
 
     def _block(self, scope: Scope, block: nodes.Block) -> Shape | None:
         kind = "plan" if block.kind == "template" else block.kind
@@ -64,9 +82,8 @@ class Merger:
                 return None
             shape = inherited(self.apply(shape, read, (), scope, block.kind))
         elif block.parent is not None:
-            kinds = ("plan", "template") if kind == "plan" else (block.kind,)
-            found = lookup(scope, kinds, block.parent, self.report)
-            parent = self.block(*found) if found else None
+            found = lookup(scope, _parent_kinds(block), block.parent, self.report)
+            parent = self._shapes[id(found[1])] if found else None
             if parent is None:
                 return None
             shape = inherited(parent)._replace(word=block.name.text, span=block.name.span)
@@ -306,6 +323,21 @@ class Merger:
             written[key.text] = key.span
             slots[key.text] = made._replace(value=entry.value, span=entry.value.span, entry=entry.span, key=key.span)
         return base._replace(slots=slots, poisoned=poisoned)
+
+
+def _parent(scope: Scope, block: nodes.Block) -> tuple[Scope, nodes.Block] | None:
+    """The block from which another is derived; None if there is none, or none that is known."""
+    if block.broken or not isinstance(block.parent, nodes.Name):
+        return None
+    return lookup(scope, _parent_kinds(block), block.parent, _ignore)
+
+
+def _parent_kinds(block: nodes.Block) -> tuple[str, ...]:
+    return ("plan", "template") if block.kind in ("plan", "template") else (block.kind,)
+
+
+def _ignore(diagnostic: Diagnostic) -> None:
+    """Reported when the block itself is made."""
 
 
 def _map_shape(field: Field, span: Span) -> Shape:

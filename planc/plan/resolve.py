@@ -101,10 +101,11 @@ def _choices(
         reports.append([])
         return _plan(settled, merger, targets, reports[-1].append)
 
-    found = []
+    found, at = [], 0
     for choice in choices_of(Instance(shape, merger, _ignore), settle):
-        found.append((choice, tuple(tuple(report) for report in reports)))
-        reports.clear()
+        own = reports[at : at + len(choice.plans)]
+        at += len(choice.plans)
+        found.append((choice, tuple(tuple(report) for report in own)))
     return found
 
 
