@@ -20,7 +20,12 @@ from planc.plan.units import PLAIN, Dimension, exact, name_of, times
 from planc.source import Span
 from planc.syntax import nodes
 
+#: Operators that may stand one inside the other.
 MAX_DEPTH = 200
+
+#: Digits that the result of a calculation may have; more is no number of anything, and takes ever longer.
+MAX_RESULT_DIGITS = 10_000
+_MAX_BITS = MAX_RESULT_DIGITS * 3322 // 1000
 
 FAULTY = Unknown("faulty")
 
@@ -55,7 +60,7 @@ class Env(NamedTuple):
 
 def evaluate(node: Any, env: Env) -> Val:
     """The value of an expression."""
-    if _is_too_deep(node):
+    if MAX_DEPTH < depth(node):
         env.report(faults.TOO_COMPLEX.at(node.span, f"the expression is more than {MAX_DEPTH} operators deep"))
         return ANY
     return _evaluate(node, env)
@@ -65,15 +70,13 @@ def _evaluate(node: Any, env: Env) -> Val:
     return _BY_NODE[type(node)](node, env)
 
 
-def _is_too_deep(node: Any) -> bool:
-    """Whether an expression nests more operators than may be evaluated one inside the other."""
-    level, depth = [node], 0
-    while level:
-        depth += 1
-        if MAX_DEPTH < depth:
-            return True
+def depth(node: Any) -> int:
+    """How many operators an expression nests one inside the other, counted up to one more than may be evaluated."""
+    level, found = list(_operands(node)), 0
+    while level and found <= MAX_DEPTH:
+        found += 1
         level = [part for parent in level for part in _operands(parent)]
-    return False
+    return found
 
 
 def _operands(node: Any) -> tuple[Any, ...]:
@@ -328,6 +331,9 @@ def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
     for side in (left, right):
         if isinstance(side.value, Unknown) or side.value is None:
             return Val(side.value or Unknown("not set", unset=True), "number", dimension, exact=is_exact)
+    if _MAX_BITS < _bits(left.value) + _bits(right.value):
+        env.report(faults.TOO_COMPLEX.at(node.span, f"the result has more than {MAX_RESULT_DIGITS:,} digits"))
+        return ANY
     if node.operator == "/":
         if right.value == 0:
             env.report(faults.DIVISION_BY_ZERO.at(node.right.span, "division by zero", "this is 0"))
@@ -340,6 +346,13 @@ def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
             "*": lambda: left.value * right.value,
         }[node.operator]()
     return Val(whole(value), "number", dimension, exact=is_exact)
+
+
+def _bits(value: Any) -> int:
+    """Binary digits of an exact number, with those of its denominator; 0 of a float."""
+    if isinstance(value, int):
+        return value.bit_length()
+    return 0 if isinstance(value, float) else int(value.numerator.bit_length() + value.denominator.bit_length())
 
 
 def _quotient(left: Any, right: Any) -> Any:

@@ -243,7 +243,8 @@ DECIMAL_SUFFIX = _fault(
 
 TOO_COMPLEX = _fault(
     "PLN031", "too-complex", "An expression or a chain of definitions is too deep.",
-    "evaluation is bounded, so that a check always ends: 200 operators in a row, 32 `from` in a chain.",
+    "evaluation is bounded, so that a check always ends, and soon: 200 operators one inside the other, results of\n"
+    "10,000 digits, 32 fields that follow from each other, 32 `from` or `use` in a chain.",
     f"    model small {{ layers = {'1 + ' * 250}1  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }}\n",
     f"    {_MODEL}\n",
     "write the value out.",

@@ -5,13 +5,13 @@ A fault is reported where it stands; what depends on it becomes Unknown without 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from planc.diagnostics.amounts import count_text
 from planc.diagnostics.diagnostic import Edit, Fix, Label
 from planc.plan import faults
 from planc.plan.coerce import coerce
-from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate
+from planc.plan.evaluate import ANY, FAULTY, MAX_DEPTH, Env, Val, depth, evaluate
 from planc.plan.groups import whole
 from planc.plan.merge import Merger
 from planc.plan.model import Located, Origin, Record, Unknown
@@ -33,8 +33,22 @@ _IN_POWERS_OF_TWO = ("sequence_length", "max_sequence_length")
 #: Candidates of one field beyond which `lint` does not try them one by one.
 MAX_CANDIDATES = 64
 
+#: Fields that may be worked out one for the other.
+MAX_FIELDS = 32
+
 #: Divisions whose rest a rule reports, with values that would do: `auto` says nothing of its own there.
 _JUDGED_BY_RULES = ("parallel.data", "batch.micro", "batch.accumulation")
+
+
+class Outer(NamedTuple):
+    """What is being worked out where a group of a cluster is: the clusters that it is part of, fields, operators."""
+
+    clusters: tuple[nodes.Block, ...] = ()
+    fields: int = 0
+    operators: int = 0
+
+
+_ALONE = Outer()
 
 
 class Instance:
@@ -43,14 +57,17 @@ class Instance:
     root: its shape, whose kind is `plan`; merger: gives the shapes of what it refers to; report: where faults go.
     """
 
-    __slots__ = ("_active", "_memo", "merger", "report", "root")
+    __slots__ = ("_active", "_groups_of", "_memo", "_operators", "_outer", "merger", "report", "root")
 
-    def __init__(self, root: Shape, merger: Merger, report: Report) -> None:
+    def __init__(self, root: Shape, merger: Merger, report: Report, outer: Outer = _ALONE) -> None:
         self.root = root
         self.merger = merger
         self.report = report
+        self._outer = outer
         self._memo: dict[tuple[str, ...], Located] = {}
+        self._groups_of: dict[tuple[str, ...], list[Record]] = {}
         self._active: list[tuple[str, ...]] = []
+        self._operators = outer.operators
 
     def located(self, path: tuple[str, ...]) -> Located:
         """The field at a path."""
@@ -62,8 +79,18 @@ class Instance:
         if shape is None:
             found = parent.value.find(path[-1]) if parent is not None and isinstance(parent.value, Record) else parent
             return found or Located(FAULTY, self.root.span, Origin.DEFAULTED, self.root.span)
+        slot = shape.slots.get(path[-1])
+        operators = depth(slot.value) if slot is not None else 0
+        too_long = MAX_FIELDS <= self._outer.fields + len(self._active)
+        if too_long or (self._operators and MAX_DEPTH < self._operators + operators):
+            span = slot.span if slot is not None else self.root.span
+            many = f"{MAX_FIELDS} fields" if too_long else f"{MAX_DEPTH} operators"
+            self.report(faults.TOO_COMPLEX.at(span, f"more than {many} follow from each other", "here it is too much"))
+            return Located(Unknown("too complex"), self.root.span, Origin.WRITTEN, self.root.span)
         self._active.append(path)
-        located = self._field(path, shape, shape.fields[path[-1]], shape.slots.get(path[-1]))
+        self._operators += operators
+        located = self._field(path, shape, shape.fields[path[-1]], slot)
+        self._operators -= operators
         self._active.pop()
         self._memo[path] = located
         return located
@@ -235,20 +262,31 @@ class Instance:
 
     def _groups(self, path: tuple[str, ...]) -> list[Record]:
         """The groups of a cluster, each resolved by itself; what is wrong with a group is said where it stands."""
-        _, shape = self._shape(path)
-        slot = shape.slots["groups"] if shape is not None else None
-        found: list[Record] = []
-        for item in slot.value.items if slot is not None and isinstance(slot.value, nodes.List) else ():
-            head = head_of(item)
-            block = lookup(slot.scope, ("cluster",), head, _ignore) if slot is not None and head is not None else None
-            group = self.merger.block(*block) if block is not None else None
-            if group is not None and isinstance(item, nodes.Narrowed) and slot is not None:
-                group = self.merger.apply(group, item.body, (), slot.scope, "cluster")
-            if group is not None:
-                alone = Instance(standing_alone(group, "cluster"), self.merger, self.report)
-                record = alone.located(("cluster",)).value
-                found.extend([record] if isinstance(record, Record) else [])
-        return found
+        if path not in self._groups_of:
+            _, shape = self._shape(path)
+            slot = shape.slots["groups"] if shape is not None else None
+            items = slot.value.items if slot is not None and isinstance(slot.value, nodes.List) else ()
+            groups = [self._group(item, slot) for item in items if slot is not None]
+            self._groups_of[path] = [group for group in groups if group is not None]
+        return self._groups_of[path]
+
+    def _group(self, item: Any, slot: Slot) -> Record | None:
+        """One group of a cluster; None if there is none of its name, or it is part of itself."""
+        head = head_of(item)
+        block = lookup(slot.scope, ("cluster",), head, _ignore) if head is not None else None
+        if block is None or head is None:
+            return None
+        if any(block[1] is cluster for cluster in self._outer.clusters):
+            self.report(faults.CIRCULAR.at(head.span, f"`{head.text}` is a group of itself"))
+            return None
+        group = self.merger.block(*block)
+        if group is not None and isinstance(item, nodes.Narrowed):
+            group = self.merger.apply(group, item.body, (), slot.scope, "cluster")
+        if group is None:
+            return None
+        outer = Outer((*self._outer.clusters, block[1]), self._outer.fields + len(self._active) + 2, self._operators)
+        record = Instance(standing_alone(group, "cluster"), self.merger, self.report, outer).located(("cluster",)).value
+        return record if isinstance(record, Record) else None
 
     def _map(self, field: Field, shape: Shape) -> Any:
         values = {}

@@ -20,11 +20,17 @@ Report = Callable[[Diagnostic], None]
 #: How the names of planc's own files begin. Nothing in them has to be checked, so only what is referred to is read.
 CATALOGUE = "planc/"
 
+#: Files that may be used one through the other.
+MAX_USES = 32
+
 
 class Scope:
-    """A parsed file: its blocks by kind and name, the scopes of the files that it uses, the faults in its text."""
+    """A parsed file: its blocks by kind and name, the scopes of the files that it uses, the faults in its text.
 
-    __slots__ = ("blocks", "faults", "file", "source", "twice", "used")
+    `linked`: whether the files that it uses were looked for.
+    """
+
+    __slots__ = ("blocks", "faults", "file", "linked", "source", "twice", "used")
 
     def __init__(self, source: Source, file: nodes.File) -> None:
         self.source = source
@@ -33,6 +39,7 @@ class Scope:
         self.blocks: Mapping[tuple[str, str], nodes.Block] = {}
         self.twice: set[tuple[str, str]] = set()
         self.used: list[tuple[nodes.Use, Scope]] = []
+        self.linked = False
 
     def candidates(self, kind: str, name: str) -> list[tuple[Scope, nodes.Block]]:
         """The blocks of a kind that a name may mean: the file's own hides the used ones."""
@@ -58,10 +65,46 @@ Made = dict[tuple[Source, bool], Scope]
 
 def scopes(sources: tuple[Source, ...], load: Load, made: Made) -> list[Scope]:
     """The scope of each source; used files are read once each."""
-    return [_scope(source, load, made) for source in sources]
+    return [_with_used(_scope(source, made), load, made) for source in sources]
 
 
-def _scope(source: Source, load: Load, made: Made) -> Scope:
+def _with_used(scope: Scope, load: Load, made: Made) -> Scope:
+    """The scope with those of the files that it uses, and that these use: a file's blocks may refer to them."""
+    level, seen = [scope], {id(scope)}
+    for _ in range(MAX_USES):
+        following = []
+        for user in level:
+            if not user.linked:
+                _link(user, load, made)
+            for _, used in user.used:
+                if id(used) not in seen:
+                    seen.add(id(used))
+                    following.append(used)
+        level = following
+    for user in level:
+        for use in user.file.uses[:1]:
+            fault = faults.TOO_COMPLEX.at(use.path.span, f"more than {MAX_USES} `use` in a chain", "not read")
+            if fault not in user.faults:
+                user.faults.append(fault)
+    return scope
+
+
+def _link(scope: Scope, load: Load, made: Made) -> None:
+    """Finds the files that a file uses. It sees the blocks that they define, not those that they use."""
+    scope.linked = True
+    for use in scope.file.uses:
+        found = load(use.path.value, scope.source)
+        if isinstance(found, str):
+            message = f"cannot use `{use.path.value}`"
+            scope.faults.append(faults.UNUSABLE_IMPORT.at(use.path.span, message, found))
+        elif use.path.value.startswith(CATALOGUE):
+            scope.used.append((use, _catalogue(found, made)))
+        else:
+            scope.used.append((use, _scope(found, made)))
+
+
+def _scope(source: Source, made: Made) -> Scope:
+    """The scope of a file by itself."""
     if (source, True) in made:
         return made[source, True]
     file, diagnostics = parse(source)
@@ -93,15 +136,6 @@ def _scope(source: Source, load: Load, made: Made) -> Scope:
                 related=(Label(first.name.span, "first here"),),
             )
         )
-    # A file sees the blocks that a used file itself defines, not those it uses: one level, so cycles do no harm.
-    for use in file.uses:
-        found = load(use.path.value, source)
-        if isinstance(found, str):
-            report(faults.UNUSABLE_IMPORT.at(use.path.span, f"cannot use `{use.path.value}`", found))
-        elif use.path.value.startswith(CATALOGUE):
-            scope.used.append((use, _catalogue(found, made)))
-        else:
-            scope.used.append((use, _scope(found, load, made)))
     return scope
 
 
