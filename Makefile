@@ -38,7 +38,7 @@ lint: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/installed-dev
-	$(BIN)/python -m benchmarks.startup
+	$(BIN)/python -m benchmarks.lint
 
 clean:
 	rm -rf $(VENV) build dist planc/syntax/_tables.py

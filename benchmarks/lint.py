@@ -1,10 +1,10 @@
-"""How long a hook waits: `planc lint` on one small file, beside a bare Python and two linters that people know.
+"""How long a hook waits: `planc lint` on one small file and on a thousand, beside linters that people know.
 
 A wheel is built and installed into an environment of its own, with byte-code, as a user has it. The commands take
 turns, so that whatever else the machine does hits all of them alike; the medians of their wall times are compared.
-Version 0.1.0, on two busy cores, takes 0.8 times as long as yamllint and 0.3 times as long as check-jsonschema.
+"new" files are analysed, as with `--no-cache`; "unchanged" ones were linted before.
 
-    python -m benchmarks.startup [RUNS]
+    python -m benchmarks.lint [RUNS]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 RUNS = 41
+MANY = 1000
 TOOLS = ("yamllint==1.38.0", "check-jsonschema==0.39.0")
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -38,24 +39,49 @@ _SCHEMA = '{"type": "object", "properties": {"precision": {"enum": ["fp32", "bf1
 
 
 def main(runs: int) -> None:
-    """Prints the medians and their ratio to that of `planc lint`."""
+    """Prints the medians and their ratio to that of `planc lint` on new files."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         binaries = _installed(folder)
         (folder / "small.plan").write_bytes(_EXAMPLE.read_bytes())
         (folder / "small.yaml").write_text(_YAML)
         (folder / "schema.json").write_text(_SCHEMA)
-        commands: dict[str, list[str | Path]] = {
-            "planc lint": [binaries / "planc", "lint", "small.plan"],
+        print(f"Python {sys.version.split()[0]}, medians of alternating runs\n")
+        one: dict[str, list[str | Path]] = {
+            "planc, new": [binaries / "planc", "lint", "--no-cache", "small.plan"],
+            "planc, unchanged": [binaries / "planc", "lint", "small.plan"],
             "python -c pass": [binaries / "python", "-c", "pass"],
             "yamllint": [binaries / "yamllint", "small.yaml"],
             "check-jsonschema": [binaries / "check-jsonschema", "--schemafile", "schema.json", "small.yaml"],
         }
-        medians = _medians(commands, folder, runs)
-    print(f"median of {runs} alternating runs, Python {sys.version.split()[0]}\n")
-    print(f"{'command':<18}{'ms':>8}{'planc lint takes':>20}")
+        _show(f"one file, {runs} runs", _medians(one, folder, runs))
+        _write_many(folder)
+        many: dict[str, list[str | Path]] = {
+            "planc, new": [binaries / "planc", "lint", "--no-cache", "plans"],
+            "planc, unchanged": [binaries / "planc", "lint", "plans"],
+            "yamllint": [binaries / "yamllint", "-d", "relaxed", "yaml"],
+        }
+        rounds = max(1, runs // 8)
+        _show(f"{MANY} files of 1 KB, {rounds} runs", _medians(many, folder, rounds))
+
+
+def _show(title: str, medians: dict[str, float]) -> None:
+    print(f"{title:<34}{'ms':>9}{'planc, new takes':>20}")
     for command, seconds in medians.items():
-        print(f"{command:<18}{seconds * 1000:>8.1f}{medians['planc lint'] / seconds:>18.2f} x")
+        print(f"  {command:<32}{seconds * 1000:>9.1f}{medians['planc, new'] / seconds:>18.2f} x")
+    print()
+
+
+def _write_many(folder: Path) -> None:
+    """A thousand plans and as many YAML files that say the same, all of 1 KB and no two alike."""
+    for name, ending, text in (("plans", "plan", _EXAMPLE.read_text()), ("yaml", "yaml", _YAML)):
+        (folder / name).mkdir()
+        for number in range(MANY):
+            numbered = text.replace("finetune", f"finetune_{number}")
+            numbered = numbered.replace("llama-3-8b\n", f"llama-3-8b  # {number}\n")
+            filler = "# a comment that fills the file up to a kilobyte\n"
+            padding = filler * ((1024 - len(numbered)) // len(filler))
+            (folder / name / f"f{number:04}.{ending}").write_text(numbered + padding)
 
 
 def _installed(folder: Path) -> Path:
@@ -73,7 +99,8 @@ def _medians(commands: dict[str, list[str | Path]], folder: Path, runs: int) -> 
     for turn in range(runs + 1):  # the first turn fills the caches and is not counted
         for name, command in commands.items():
             start = time.perf_counter()
-            subprocess.run(command, cwd=folder, env=_environment(), check=True, stdout=subprocess.DEVNULL)
+            environment = _environment() | {"XDG_CACHE_HOME": str(folder / "cache")}
+            subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
             if turn:
                 times[name].append(time.perf_counter() - start)
     return {name: statistics.median(taken) for name, taken in times.items()}
