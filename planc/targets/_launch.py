@@ -90,6 +90,8 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
     choice = choice_of(plan, target)
     if choice is not None and is_unset(plan, "launch.script"):
         yield MISSING_SCRIPT.at(choice.span, f"`{target}` is emitted without `launch.script`", "starts nothing")
+    elif written(plan, "launch.script") == "":
+        yield MISSING_SCRIPT.at(plan["launch.script"].span, "`launch.script` is empty", "starts nothing")
     for name in written(plan, "launch.env") or {}:
         reason = _why_unsettable(name)
         if reason:
