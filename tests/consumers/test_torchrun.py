@@ -11,6 +11,7 @@ from tests.compiling import file_of, files_of, written_out
 from tests.consumers.emitted import plans_that_write
 from tests.consumers.running import needs
 from tests.targets.stubs import Stubs
+from tests.targets.test_scripts import plan
 
 pytestmark = [pytest.mark.consumer, needs("torch")]
 
@@ -62,3 +63,18 @@ def test_torchrun_understands_the_job(plan: Plan, tmp_path: Path) -> None:
     assert len(calls) == nodes
     assert {file.path for file in files_of(plan)} >= {"job.sbatch"}
     checked(calls[0].argv, plan)
+
+
+@pytest.mark.parametrize("targets", ["torchrun", "slurm"])
+def test_torchrun_leaves_two_dashes_to_the_program(targets: str, tmp_path: Path) -> None:
+    from torch.distributed.run import get_args_parser
+
+    folder = written_out(plan(targets, 'script = "t.py"  args = ["--", "-x", "--"]'), tmp_path / "out")
+    stubs = Stubs(tmp_path / "stubs")
+    if targets == "slurm":
+        outcome = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=1)
+    else:
+        outcome = stubs.run(folder / "torchrun.sh", cwd=tmp_path)
+    (call,) = outcome.of("torchrun")
+    args = get_args_parser().parse_args(call.argv)
+    assert (args.training_script, args.training_script_args) == ("t.py", ["--", "-x", "--"])

@@ -126,6 +126,7 @@ def test_text_arrives_as_it_is_written(flavour: str, stubs: Stubs, tmp_path: Pat
     assert len(calls) == (nodes if "job" in flavour else 1)
     for call in calls:
         at = call.argv.index(program)
+        assert call.argv[at - 1] == "--"  # else the launcher takes a `--` among the arguments for its own, and drops it
         assert call.argv[at + 1 :] == [*texts, "--more", texts[0]]
         assert [call.env[name] for name in names] == values
         assert call.cwd == str(tmp_path)
@@ -143,7 +144,7 @@ def test_any_text_arrives_as_it_is_written(
     listed = ", ".join(literal(text) for text in args)
     compiled = plan("torchrun", f"script = {literal(script)}  args = [{listed}]  env {{ VALUE = {literal(value)} }}")
     (call,) = stubs.run(written_out(compiled, tmp_path) / "torchrun.sh", cwd=tmp_path).of("torchrun")
-    assert call.argv[4:] == [script if not script.startswith("-") else f"./{script}", *args]
+    assert call.argv[5:] == [script if not script.startswith("-") else f"./{script}", *args]
     assert call.env["VALUE"] == value
 
 
@@ -238,7 +239,7 @@ def test_a_job_starts_one_launcher_a_node(stubs: Stubs, tmp_path: Path) -> None:
     for call in outcome.of("torchrun"):
         assert call.argv == [
             "--nnodes=2", "--nproc-per-node=8", "--max-restarts=2", "--rdzv-backend=c10d", "--rdzv-endpoint=n1:10042",
-            "--rdzv-id=20042", "t.py",
+            "--rdzv-id=20042", "--", "t.py",
         ]  # fmt: skip
     assert "master n1:10042" in outcome.stdout
 
