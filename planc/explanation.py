@@ -13,8 +13,9 @@ from planc.diagnostics import amounts
 from planc.facts.engine import Engine, engines
 from planc.facts.facts import FACTS, Facts
 from planc.plan.model import Located, Plan, Record, Unknown
+from planc.plan.quantities import amount_text
 from planc.plan.schema import SECTIONS, Field
-from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME
+from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME, Amount
 
 MEMORY_NOTE = (
     "memory counts model states only (weights, gradients, optimizer); activations, buffers and fragmentation come on "
@@ -96,6 +97,8 @@ def value_text(path: str, value: Any, unit: str = "") -> str:
         return value
     if isinstance(value, Record):
         return value.word or "set"
+    if isinstance(value, Amount):
+        return amount_text(value)
     if isinstance(value, tuple):
         return f"[{', '.join(value_text(path, item, unit) for item in value)}]"
     if unit or path in FACTS:
@@ -129,6 +132,8 @@ def plain(value: Any) -> Any:
         return None
     if isinstance(value, Record):
         return value.word
+    if isinstance(value, Amount):
+        return amount_text(value)
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     if isinstance(value, Fraction):

@@ -73,7 +73,7 @@ def number(val: Val, want: Type, span: Span, env: Env) -> Any:
     if fault is not None:
         env.report(fault)
         return FAULTY
-    return Amount(val.value, val.dimension) if 1 < len(want.dimensions) else val.value
+    return Amount(val.value, val.dimension) if 1 < len(allowed) else val.value
 
 
 def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
@@ -97,12 +97,13 @@ def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
         )
     if want.minimum is not None and value < want.minimum:
         return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is less than {want.minimum}", f"at least {want.minimum}")
-    if want.form == "share" and 1 < value:
+    share = want.form == "share" or (want.form == "quantity" and val.dimension == PLAIN and 0 == want.minimum)
+    if share and 1 < value:
+        help = f"write `{_shown(value)} %` if per cent are meant"
+        if want.form == "quantity":
+            help += f", or `{_shown(value)} {name_of(want.dimensions[0]).rpartition(' ')[2]}`"
         return faults.OUT_OF_RANGE.at(
-            span,
-            f"the share {_shown(value)} is more than 1",
-            "a share is from 0 to 1",
-            help=(f"write `{_shown(value)} %` if per cent are meant",),
+            span, f"the share {_shown(value)} is more than 1", "a share is from 0 to 1", help=(help,)
         )
     return None
 

@@ -33,9 +33,10 @@ FAULTY = Unknown("faulty")
 class Val(NamedTuple):
     """A value and its type.
 
-    form: `number`, `flag`, `text`, `word`, `version`, `list`, `none`, `record`, or `any` where a fault hides it.
-    dimension: of a number; `exact` unless it is a float, which `==` refuses.
-    words: those that a word is one of.
+    form: `number`, `flag`, `text`, `word`, `name` (of a block), `version`, `list`, `none`, `record`, or `any`
+        where a fault hides it, or nothing says which quantity it would be.
+    dimension: of a number; `exact` unless it is a float, which `==` refuses; `flag` if it may be compared with `true`.
+    words: those that a word is one of. item: the form of a list's items, where it is known.
     """
 
     value: Any
@@ -43,6 +44,8 @@ class Val(NamedTuple):
     dimension: Dimension = PLAIN
     words: tuple[str, ...] = ()
     exact: bool = True
+    flag: bool = False
+    item: str = ""
 
 
 ANY = Val(FAULTY, "any")
@@ -155,6 +158,7 @@ def described(val: Val) -> str:
         "flag": "a flag",
         "text": "a text",
         "word": "a word",
+        "name": "a name",
         "version": "a version",
         "list": "a list",
         "none": "`none`",
@@ -190,7 +194,8 @@ def _list(node: nodes.List, env: Env) -> Val:
     items = [_evaluate(item, env) for item in node.items]
     unknown = next((item.value for item in items if isinstance(item.value, Unknown)), None)
     first = items[0] if items else Val((), "list")
-    return Val(unknown or tuple(item.value for item in items), "list", first.dimension, first.words)
+    form = "" if first.form in ("any", "list") or not items else first.form
+    return Val(unknown or tuple(item.value for item in items), "list", first.dimension, first.words, item=form)
 
 
 def _range(node: nodes.Range, env: Env) -> Val:
@@ -245,34 +250,53 @@ def _binary(node: nodes.Binary, env: Env) -> Val:
 
 
 def _sides(left_node: Any, right_node: Any, env: Env) -> tuple[Val, Val]:
-    """Both sides of a comparison; a single name beside a word is a word of the same kind."""
+    """Both sides of a comparison; a single name beside a word is a word of the same kind, and so in a list of words."""
     quiet: list[Diagnostic] = []
-    left = _evaluate(left_node, env._replace(report=quiet.append) if is_word(left_node) else env)
-    if left.form == "word" and is_word(right_node):
-        for diagnostic in quiet:
-            env.report(diagnostic)
-        return left, word_of(right_node.names[0], left.words, env)
+    left = _evaluate(left_node, env._replace(report=quiet.append) if _may_be_word(left_node) else env)
+    if not quiet and _names_words(left) and _may_be_word(right_node):
+        return left, _as_word(right_node, left, env)
     right = _evaluate(right_node, env)
-    if quiet and right.form == "word" and is_word(left_node):
-        return word_of(left_node.names[0], right.words, env), right
+    if quiet and _names_words(right):
+        return _as_word(left_node, right, env), right
     for diagnostic in quiet:
         env.report(diagnostic)
     return left, right
 
 
+def _names_words(val: Val) -> bool:
+    return val.form in ("word", "name") or (val.form == "list" and val.item in ("word", "name"))
+
+
+def _may_be_word(node: Any) -> bool:
+    """Whether beside a word this is one: a single name, what reads as a number (`1f1b`), or a list of such."""
+    if isinstance(node, nodes.List):
+        return all(_may_be_word(item) for item in node.items)
+    return is_word(node) or isinstance(node, nodes.Number)
+
+
+def _as_word(node: Any, like: Val, env: Env) -> Val:
+    """A node that may be a word as one of those that the other side of the comparison has."""
+    form = like.item if like.form == "list" else like.form
+    if isinstance(node, nodes.List):
+        items = [_as_word(item, like._replace(form=form), env) for item in node.items]
+        unknown = next((item.value for item in items if isinstance(item.value, Unknown)), None)
+        return Val(unknown or tuple(item.value for item in items), "list", words=like.words, item=form)
+    name = node.names[0] if isinstance(node, nodes.Path) else nodes.Name(node.span, node.text)
+    return Val(name.text, "name") if form == "name" else word_of(name, like.words, env)
+
+
 def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
     equality = node.operator in ("==", "!=")
+    if equality and "none" in (left.form, right.form):
+        return _absence(right if left.form == "none" else left, node.operator == "==")
     if "any" in (left.form, right.form):
         return Val(FAULTY, "flag")
-    if equality and "none" in (left.form, right.form):
-        other = right if left.form == "none" else left
-        if isinstance(other.value, Unknown) and not other.value.unset:
-            return Val(other.value, "flag")
-        absent = other.value is None or isinstance(other.value, Unknown)
-        return Val(absent == (node.operator == "=="), "flag")
+    left, right = _as_flag(left, right), _as_flag(right, left)
     # A version is written as a text; beside another version it is one.
     if {left.form, right.form} == {"version", "text"}:
         left, right = left._replace(form="version"), right._replace(form="version")
+    if {left.form, right.form} == {"name", "text"}:
+        left, right = left._replace(form="name"), right._replace(form="name")
     if left.form != right.form or (left.form == "number" and left.dimension != right.dimension):
         span = node.right.span
         env.report(faults.WRONG_TYPE.at(span, f"{described(right)} compared with {described(left)}"))
@@ -300,6 +324,23 @@ def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
         ">=": lambda: b <= a,
     }
     return Val(bool(outcomes[node.operator]()), "flag")
+
+
+def _absence(other: Val, positive: bool) -> Val:
+    """Whether a value is not there; `none` may be one of the words of a field."""
+    if isinstance(other.value, Unknown) and not other.value.unset:
+        return Val(other.value, "flag")
+    absent = other.value is None or isinstance(other.value, Unknown)
+    if other.form == "word" and "none" in other.words:
+        absent = absent or other.value == "none"
+    return Val(absent == positive, "flag")
+
+
+def _as_flag(val: Val, beside: Val) -> Val:
+    """A rate beside `true` or `false`: whether the card has it."""
+    if not (val.flag and val.form == "number" and beside.form == "flag"):
+        return val
+    return Val(val.value if isinstance(val.value, Unknown) or val.value is None else True, "flag")
 
 
 def version_key(text: str) -> tuple[int, ...]:
@@ -391,9 +432,15 @@ def _member(node: nodes.Member, env: Env) -> Val:
         if True in outcomes:
             return Val(not node.negated, "flag")
         return Val(next((outcome for outcome in outcomes if isinstance(outcome, Unknown)), node.negated), "flag")
-    container, item = _evaluate(node.container, env), _evaluate(node.item, env)
+    container = _evaluate(node.container, env)
+    word = _names_words(container) and container.form == "list" and _may_be_word(node.item)
+    item = _as_word(node.item, container, env) if word else _evaluate(node.item, env)
     if container.form not in ("list", "any"):
         env.report(faults.WRONG_TYPE.at(node.container.span, f"{described(container)} where a list is due"))
+        return Val(FAULTY, "flag")
+    if container.item and item.form not in (container.item, "any") and {container.item, item.form} != {"name", "text"}:
+        due = described(Val(None, container.item, container.dimension))
+        env.report(faults.WRONG_TYPE.at(node.item.span, f"{described(item)} where {due} is due"))
         return Val(FAULTY, "flag")
     for side in (item, container):
         if isinstance(side.value, Unknown) or side.value is None:

@@ -79,7 +79,8 @@ def meant(kind: str, word: str) -> tuple[str, ...]:
     close = nearest(name, own_others)
     if close:
         return (own_others[close],)
-    return tuple(index.others.get(slip(name, index.others) or "", ()))
+    close = slip(name, index.others) if _SHORT < len(name) else None
+    return tuple(index.others[close]) if close else ()
 
 
 def _elsewhere(index: _Index, kind: str, name: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from planc.plan import faults
 from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate, unescaped
 from planc.plan.meant import advice
 from planc.plan.model import PolicyRule, Unknown
-from planc.plan.schema import APPROXIMATE, DERIVED, Field, Type
+from planc.plan.schema import APPROXIMATE, DERIVED, TARGETS, Field, Type
 from planc.plan.scope import Report
 from planc.plan.shape import BROKEN, Shape, fields_of
 from planc.plan.units import PLAIN, Amount
@@ -173,20 +173,20 @@ def typed_value(value: Any, kind: Type) -> Val:
     """A value of a field, as an operand."""
     if isinstance(value, Amount):
         return Val(value.value, "number", value.dimension)
-    form = {"count": "number", "number": "number", "share": "number", "quantity": "number", "money": "number"}.get(
-        kind.form
-    )
-    if form == "number":
+    if kind.form in ("count", "number", "share", "quantity", "money"):
         if isinstance(value, bool):
             return Val(value, "flag")
-        if 1 < len(kind.dimensions) and (isinstance(value, Unknown) or value is None) and kind.dimensions[0] != PLAIN:
+        several = kind.form == "money" or (1 < len(kind.dimensions) and kind.dimensions[0] != PLAIN)
+        if several and (isinstance(value, Unknown) or value is None):
             return Val(value if value is not None else Unknown("not set", unset=True), "any")
-        return Val(value, "number", kind.dimensions[0] if kind.dimensions else PLAIN)
+        return Val(value, "number", kind.dimensions[0], flag=kind.flag)
     if kind.form in ("word", "variant"):
         return Val(value, "word", words=kind.words)
     if kind.form == "list":
-        inner = typed_value(None, kind.item) if kind.item is not None else ANY
-        return Val(value, "list", inner.dimension, inner.words)
-    if kind.form in ("reference", "target"):
-        return Val(value, "text")
+        inner = typed_value(None, kind.item)
+        return Val(value, "list", inner.dimension, inner.words, item="" if inner.form == "any" else inner.form)
+    if kind.form == "target":
+        return Val(value, "word", words=TARGETS)
+    if kind.form == "reference":
+        return Val(value, "name")
     return Val(value, {"flag": "flag", "text": "text", "version": "version"}.get(kind.form, "record"))

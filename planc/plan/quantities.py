@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import re
 
+from planc.diagnostics.amounts import count_text, number_text, time_text
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
 from planc.diagnostics.names import nearest
 from planc.plan.faults import MALFORMED_NUMBER, UNKNOWN_UNIT
-from planc.plan.units import COUNTED, PLAIN, SUFFIXES, UNITS, Amount, exact
+from planc.plan.units import (
+    COUNTED,
+    CURRENCIES,
+    EPOCHS,
+    PLAIN,
+    SAMPLES,
+    STEPS,
+    SUFFIXES,
+    TIME,
+    TOKENS,
+    UNITS,
+    Amount,
+    exact,
+)  # fmt: skip
 from planc.syntax.nodes import Number
 
 MAX_DIGITS = 100
@@ -49,6 +63,19 @@ def amount(number: Number) -> Amount | Diagnostic:
     power = int(exponent or 0) - len((fraction or "").replace("_", ""))
     numerator, denominator = (int(digits) * 10**power, 1) if 0 <= power else (int(digits), 10**-power)
     return _with_units(number, numerator, denominator, glued, spaced)
+
+
+def amount_text(value: Amount) -> str:
+    """An amount in the unit in which it would be written: `2000 steps`, `24 h`, `2.4 USD/h`."""
+    powers = dict(value.dimension)
+    if value.dimension == TIME:
+        return time_text(value.value)
+    currency = next((base for base in powers if base in CURRENCIES), None)
+    if currency is not None:
+        per, factor = ("kWh", 3_600_000) if "watt" in powers else ("h", 3600)
+        return f"{number_text(value.value * factor)} {currency}/{per}"
+    units = {TOKENS: " tokens", STEPS: " steps", SAMPLES: " samples", EPOCHS: " epochs"}
+    return f"{count_text(value.value)}{units.get(value.dimension, '')}"
 
 
 def _digits_fault(number: Number, whole: str, fraction: str, exponent: str) -> Diagnostic | None:

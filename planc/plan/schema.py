@@ -521,6 +521,9 @@ WRITTEN_OTHERWISE: dict[str, str] = {
     "wandb": "write `log { to = [wandb] }`",
 }
 
+#: Every target of the language: what a rule may look for in `emit`.
+TARGETS = tuple(dict.fromkeys((*TRAINERS, "torchrun", "slurm", *ANNOUNCED)))
+
 #: Derived numbers that are floats: times and shares. `==` on them is a fault.
 APPROXIMATE = frozenset(("memory.headroom", "communication.data.time", "pipeline.bubble"))
 

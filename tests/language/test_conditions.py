@@ -1,0 +1,129 @@
+"""What a policy's condition may compare, and with what: words, names, quantities of several kinds, what is unset."""
+
+from __future__ import annotations
+
+import pytest
+
+from planc.plan.schema import TARGETS
+from planc.targets import target_names
+from tests.analysis import analysis_of, faults
+
+PLAN = """\
+gpu card { memory = 80 GiB  fp16 = true  bf16 = 989 TFLOPS  fp8 = false }
+cluster one { gpu = card  nodes = 2  gpus_per_node = 8  price_per_gpu = 2.4 USD/h  energy_price = 0.2 EUR/kWh }
+model small { layers = 8  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000  family = "llama" }
+plan run {
+  model     = small
+  cluster   = one
+  batch     { global = 64  micro = 1 }
+  precision = bf16
+  optimizer = adamw { learning_rate = 2e-4 }
+  train     { duration = 2000 steps }
+  log       { to = [wandb] }
+  versions  { torch = "2.13" }
+  launch    { script = "t.py"  walltime = 90 min  env { A = "x" } }
+  policies  = [house]
+  emit      = [torchrun]
+}
+"""
+
+
+def said(condition: str) -> list[tuple[str, str]]:
+    """Code and message of what is said where a policy requires a condition."""
+    found = faults(analysis_of(f"{PLAN}policy house {{ require {condition} }}"))
+    return [(one.code, one.message) for one in found]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "precision == bf16",
+        "precision in [bf16, fp32] and optimizer not in [sgd, lion]",
+        "pipeline == 1f1b",
+        "pipeline in [interleaved, 1f1b] and 1f1b == pipeline",
+        "log.to == [wandb]",
+        "wandb in log.to and tensorboard not in log.to",
+        "torchrun in emit and deepspeed not in emit",
+        "emit == [torchrun]",
+        "cluster == one and model in [small, large]",
+        "house in policies",
+        "cluster.gpu.bf16 == true and cluster.gpu.fp16 == true and cluster.gpu.fp8 == false",
+        "cluster.gpu.bf16 != false and cluster.gpu.bf16 >= 900 TFLOPS",
+        "cluster.gpu.fp4 == none and cluster.gpu.bf16 != none",
+        "cluster.price_per_gpu <= 3 USD/h and cluster.price_per_gpu * 8 == 19.2 USD/h",
+        "cluster.energy_price < 0.3 EUR/kWh",
+        "train.duration <= 2000 steps",
+        "schedule == none and schedule.warmup == none and train.duration != none",
+        "recompute == none and model.bias == none and adapter == none",
+        "dataset.name == none",
+        "versions.torch >= \"2.6\" and versions.torch < \"2.20\" and versions.numpy == none",
+        "launch.env.A == \"x\"",
+        "launch.walltime == 1.5 h and launch.walltime <= 1 d",
+        "divides(8, world.size) and max(parallel.tensor, 3) == 3 and ceil(7 / 2) == 4 and floor(7 / 2) == 3",
+        "sum([1, 2]) == 3 and count([1, 2, 3]) == 3 and min(4, 5) == 4",
+        "any(parallel.sequence, true) and all(true, not parallel.sequence)",
+        "parallel.tensor in 1..8 and parallel.tensor not in [3, 5]",
+        "optimizer.learning_rate == 0.0002 and memory.headroom > 10 % and batch.sequence_length == none",
+    ],
+)  # fmt: skip
+def test_holds(condition: str) -> None:
+    assert said(condition) == []
+    assert [code for code, _ in said(f"not ({condition})")] == ["PLN090"]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "train.duration <= 1B tokens",
+        "batch.sequence_length > 0",
+        "schedule.warmup < 10 %",
+        "checkpoint.keep <= 3",
+        "cluster.price_per_gpu < 3 EUR/h",
+        "cluster.gpu.fp16 >= 900 TFLOPS",
+        "batch.tokens > 0 tokens",
+        "versions.deepspeed >= \"0.10\"",
+    ],
+)  # fmt: skip
+def test_stays_silent_where_it_cannot_be_judged(condition: str) -> None:
+    assert said(condition) == []
+    assert said(f"not ({condition})") == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("precision == bf15", "unknown word `bf15`"),
+        ("pipeline == 2f2b", "unknown word `2f2b`"),
+        ("wandbb in log.to", "unknown word `wandbb`"),
+        ("log.to == [wandbb]", "unknown word `wandbb`"),
+        ("torchrum in emit", "unknown word `torchrum`"),
+        ("\"torchrun\" in emit", "a text where a word is due"),
+        ("memory.headroom == 8 %", "`==` on a rounded number"),
+        ("parallel.tensor <= 8 GB", "a size compared with a plain number"),
+        ("cluster.nodes", "the condition is no yes or no"),
+        ("precision < bf16", "a word has no order"),
+        ("cluster.nodes + cluster.cpu_memory > 3", "a size added to a plain number"),
+    ],
+)  # fmt: skip
+def test_is_a_fault_of_the_policy(condition: str, message: str) -> None:
+    assert message in [text for _, text in said(condition)]
+
+
+def test_values_are_shown_in_their_units() -> None:
+    condition = 'train.duration == none  because "{train.duration}, {cluster.price_per_gpu}, {launch.walltime}"'
+    (found,) = faults(analysis_of(f"{PLAN}policy house {{ require {condition} }}"))
+    assert found.primary.text == "`train.duration` is 2000 steps"
+    assert found.related[-1].text == "2000 steps, 2.4 USD/h, 1.5 h"
+
+
+def test_every_target_may_be_looked_for() -> None:
+    assert set(target_names()) <= set(TARGETS)
+
+
+def test_a_warmup_without_a_unit_is_a_share() -> None:
+    def help(warmup: str) -> list[tuple[str, ...]]:
+        text = PLAN.replace("policies", f"schedule = cosine {{ warmup = {warmup} }}  #")
+        return [one.help for one in faults(analysis_of(text)) if one.code == "PLN015"]
+
+    assert help("100") == [("write `100 %` if per cent are meant, or `100 steps`",)]
+    assert help("5 %") == []
