@@ -44,7 +44,8 @@ def run(arguments: list[str]) -> int:
     jobs = [(plan, emitted) for plan, emitted in jobs if emitted]
     if not jobs:
         raise CannotWork("nothing to write: no plan emits a target")
-    _write(jobs, files.project_path(read.sources[0]), options)
+    with writing.turn(options.output):
+        _write(jobs, files.project_path(read.sources[0]), options)
     return 0
 
 

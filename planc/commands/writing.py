@@ -4,14 +4,17 @@ Everything that can fail for want of room or rights is done first, in a folder b
 with a dot. A new folder is then renamed into place, which is one step. In a folder that is there already, and may hold
 logs and other files of the user's, each file is replaced by one rename, so that a running job never misses one; if a
 step fails, those before it are undone. Meanwhile the manifest lists the old and the new hash of each file, so that a
-run that was killed half-way does not make the next one take planc's own files for edited ones.
+run that was killed half-way does not make the next one take planc's own files for edited ones. Two runs at once take
+turns, else each would undo half of the other.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from planc import manifest
@@ -27,6 +30,18 @@ class Changes(NamedTuple):
     kept: tuple[str, ...]  # the same, but edited since
     conflicts: tuple[str, ...]  # edited since, or not planc's at all, and about to be replaced
     old_hashes: dict[str, tuple[str, ...]]  # of what is there now, for those that are written or removed
+
+
+@contextlib.contextmanager
+def turn(folder: str) -> Iterator[None]:
+    """A run's turn to write below a folder, which is made if it is not there; where nothing can be locked, no wait."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # a folder that cannot be made is reported where it is written to
+            os.makedirs(folder, exist_ok=True)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def changes(folder: str, files: Iterable[EmittedFile], force: bool) -> Changes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -370,3 +371,19 @@ def test_the_umask_decides_who_may_read(folder: Path) -> None:
     assert (folder / "out" / "run").stat().st_mode & 0o777 == 0o700
     assert (folder / "out" / "run" / "torchrun.sh").stat().st_mode & 0o777 == 0o700
     assert (folder / "out" / "run" / "ds_config.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_runs_at_once_take_turns(folder: Path) -> None:
+    """Else each would replace some of the other's files, and the manifest would speak of neither."""
+    compiled(folder)
+    before = content(folder / "out")
+    out = os.open(folder / "out", os.O_RDONLY)
+    fcntl.flock(out, fcntl.LOCK_EX)
+    later = command("compile", "a.plan", "-o", "out", "--set", "batch.global=8")
+    with subprocess.Popen(later, cwd=folder, env=environment(), stdout=subprocess.DEVNULL) as run:
+        with pytest.raises(subprocess.TimeoutExpired):
+            run.wait(2)
+        assert content(folder / "out") == before
+        os.close(out)
+        assert run.wait(60) == 0
+    assert content(folder / "out") != before
