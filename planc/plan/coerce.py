@@ -101,7 +101,7 @@ def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
     if share and 1 < value:
         help = f"write `{_shown(value)} %` if per cent are meant"
         if want.form == "quantity":
-            help += f", or `{_shown(value)} {name_of(want.dimensions[0]).rpartition(' ')[2]}`"
+            help = f"write `{_shown(value)} {name_of(want.dimensions[0]).rpartition(' ')[2]}`"
         return faults.OUT_OF_RANGE.at(
             span, f"the share {_shown(value)} is more than 1", "a share is from 0 to 1", help=(help,)
         )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from planc.diagnostics.amounts import count_text
-from planc.diagnostics.diagnostic import Edit, Fix, Label
+from planc.diagnostics.amounts import count_text, either
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.plan import faults
 from planc.plan.coerce import coerce
 from planc.plan.evaluate import ANY, FAULTY, MAX_DEPTH, Env, Val, depth, evaluate
@@ -26,6 +26,9 @@ from planc.syntax import nodes
 
 #: Fields of a cluster that its groups give.
 _OF_GROUPS = ("gpu", "nodes", "gpus_per_node", "domain", "intra_node", "inter_node", "cpu_memory", "cpu_cores")
+
+#: Those of them that stand in place of groups, and never beside them.
+_GIVEN_BY_GROUPS = ("gpu", "nodes", "gpus_per_node")
 
 #: Counts that are powers of two by custom.
 _IN_POWERS_OF_TWO = ("sequence_length", "max_sequence_length")
@@ -159,6 +162,11 @@ class Instance:
             )
             return made
         value = slot.value
+        if field.name in _GIVEN_BY_GROUPS and "groups" in shape.slots:
+            if _is_none(value):
+                return self._unwritten(path, shape, field)
+            self.report(_beside_groups(shape))
+            return made
         if value is BROKEN or isinstance(value, nodes.Bad):
             return made
         if isinstance(value, nodes.Candidates):
@@ -305,6 +313,8 @@ class Instance:
         """A field left open; each candidate is checked for its type."""
         choices = slot.value.set
         if isinstance(choices, nodes.List):
+            if not choices.items:
+                self.report(faults.OUT_OF_RANGE.at(choices.span, f"`{field.name}` has no candidates", "an empty list"))
             for item in choices.items:
                 if field.type.form == "reference":
                     self._is_known(field.type.of, item, slot)
@@ -314,8 +324,10 @@ class Instance:
             due = ("write them out as `[a, b]`",)
             self.report(faults.WRONG_TYPE.at(choices.span, f"`{field.name}` has no ranges", help=due))
         elif isinstance(choices, nodes.Range):
-            for end in (choices.low, choices.high):
-                coerce(end, field.type, self.env(slot))
+            low, high = (coerce(end, field.type, self.env(slot)) for end in (choices.low, choices.high))
+            if not isinstance(low, Unknown) and not isinstance(high, Unknown) and high < low:
+                help = (f"write `{choices.high.span.text}..{choices.low.span.text}`",)
+                self.report(faults.OUT_OF_RANGE.at(choices.span, "the range is empty", "the low end first", help=help))
         else:
             coerce(choices, Type("list", item=field.type), self.env(slot))
         return Unknown(f"`{'.'.join(path)}` is left open", (".".join(path),))
@@ -487,6 +499,22 @@ class Instance:
 def _with(made: Located, value: Any) -> Located:
     """The field with a value; `_replace` would take four times as long, and there are 150 fields in a plan."""
     return Located(value, made.span, made.origin, made.entry)
+
+
+def _beside_groups(cluster: Shape) -> Diagnostic:
+    """The fault of a cluster that has both groups and what they give; the same for each of these fields."""
+    both = [name for name in _GIVEN_BY_GROUPS if name in cluster.slots and not _is_none(cluster.slots[name].value)]
+    listed = either([f"`{name}`" for name in both], "and")
+    related = tuple(Label(cluster.slots[name].entry, "the groups have their own") for name in both)
+    removed = " ".join(f"{name} = none" for name in both)
+    help = (f"remove one of the two; `{removed}` removes what is inherited",)
+    return faults.WRITTEN_TWICE.at(
+        cluster.slots["groups"].entry, f"`groups` beside {listed}", "they give it", related=related, help=help
+    )
+
+
+def _is_none(value: Any) -> bool:
+    return isinstance(value, nodes.Literal) and value.word == "none"
 
 
 def _ignore(diagnostic: object) -> None:

@@ -125,5 +125,5 @@ def test_a_warmup_without_a_unit_is_a_share() -> None:
         text = PLAN.replace("policies", f"schedule = cosine {{ warmup = {warmup} }}  #")
         return [one.help for one in faults(analysis_of(text)) if one.code == "PLN015"]
 
-    assert help("100") == [("write `100 %` if per cent are meant, or `100 steps`",)]
+    assert help("100") == [("write `100 steps`",)]
     assert help("5 %") == []
