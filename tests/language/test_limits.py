@@ -133,7 +133,7 @@ def test_fields_that_follow_from_each_other() -> None:
 
 
 def test_a_cluster_that_is_a_group_of_itself() -> None:
-    found = faults(analysis_of("cluster c { groups = [d { nodes = 2 }] }\ncluster d { groups = [c] }"))
+    found = faults(analysis_of("cluster c { groups = [d { cpu_cores = 2 }] }\ncluster d { groups = [c] }"))
     assert {one.code for one in found} == {"PLN021"}
 
 
