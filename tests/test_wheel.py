@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 #: Modules that cost more to import than all of `planc lint`, or nearly, and that a clean file needs none of.
 HEAVY = (
-    "argparse", "dataclasses", "difflib", "importlib.metadata", "importlib.resources", "inspect", "jinja2", "json",
+    "dataclasses", "difflib", "importlib.metadata", "importlib.resources", "inspect", "jinja2", "json",
     "jsonschema", "lark", "pathlib", "subprocess", "tempfile", "unicodedata", "yaml",
 )  # fmt: skip
 
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
 def run(*command: str | Path, cwd: Path) -> str:
     """Standard output of a command that knows nothing of this checkout."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    kept["XDG_CACHE_HOME"] = str(cwd / "cache")
     outcome = subprocess.run(command, cwd=cwd, env=kept, capture_output=True, text=True, timeout=600, check=False)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     return outcome.stdout
@@ -99,10 +100,18 @@ def test_it_is_not_the_checkout_that_runs(binaries: Path, elsewhere: Path) -> No
     assert place.startswith(str(binaries.parent))
 
 
-def test_a_start_imports_nothing_that_a_clean_file_needs_not(binaries: Path, elsewhere: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"), [(["--no-cache"], HEAVY), ([], ("argparse", "planc.compiler", "lark", "jinja2"))]
+)
+def test_a_start_imports_nothing_that_a_clean_file_needs_not(
+    binaries: Path, elsewhere: Path, arguments: list[str], unwanted: tuple[str, ...]
+) -> None:
+    """A new file needs the compiler, and none of the libraries; a file that was linted before not even that."""
+    call = ["lint", *arguments, "finetune-8b.plan"]
+    run(binaries / "planc", *call, cwd=elsewhere)
     code = (
-        "import sys; from planc.commands.main import main; assert main(['lint', 'finetune-8b.plan']) == 0\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+        f"import sys; from planc.commands.main import main; assert main({call!r}) == 0\n"
+        f"print([name for name in {unwanted!r} if name in sys.modules])"
     )
     # -S leaves out what the environment itself imports at every start.
     site = run(binaries / "python", "-c", "import site; print(site.getsitepackages()[0])", cwd=elsewhere).strip()

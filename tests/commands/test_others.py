@@ -12,7 +12,7 @@ from planc.commands.main import COMMANDS
 from planc.commands.rule import all_entries
 from planc.targets import target_names
 from planc.version import VERSION
-from tests.commands.cli import command, environment, planc
+from tests.commands.cli import CLEAN, command, environment, planc
 
 
 def test_the_list_of_rules(tmp_path: Path) -> None:
@@ -106,10 +106,11 @@ def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
 
 def test_a_fault_of_planc_is_told_from_one_of_a_plan(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom planc.commands import lint, main\n"
+        "import sys\nfrom planc import compiler\nfrom planc.commands import main\n"
         "def broken(*arguments): raise RuntimeError('oops')\n"
-        "lint.analyse = broken\nsys.exit(main.main(['lint']))\n"
+        "compiler.analyse = broken\nsys.exit(main.main(['lint']))\n"
     )
+    (tmp_path / "a.plan").write_text(CLEAN)
     outcome = subprocess.run(
         [*command()[:1], "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
     )
