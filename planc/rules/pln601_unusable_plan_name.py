@@ -64,7 +64,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         text = "the first character is a letter, a digit or `_`"
     fix = Fix(f"call it `{usable}`", (Edit(plan.span, f'"{usable}"'),), safe=False)
     yield Diagnostic(
-        f"a plan name of {len(plan.name)} characters cannot name a folder",
+        "the plan's name cannot name a folder and a job",
         Label(plan.span, text),
         help=(f'use `"{usable}"`',) if usable else (),
         fixes=(fix,) if usable else (),
