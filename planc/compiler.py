@@ -11,7 +11,7 @@ from planc.facts.facts import Facts
 from planc.plan import faults
 from planc.plan.candidates import Choices
 from planc.plan.emission import Targets
-from planc.plan.model import Choice, Plan
+from planc.plan.model import Choice, Located, Plan, Record, Unknown
 from planc.plan.resolve import resolve
 from planc.plan.schema import Field
 from planc.plan.scope import Load, Made
@@ -57,6 +57,15 @@ def analyse(
     for choice, reports in choices:
         diagnostics.extend(_whatever_is_chosen(choice, rules, reports))
     return Analysis(plans, in_order(diagnostics), tuple(dict.fromkeys(skipped)))
+
+
+def unknown_fields(record: Record, prefix: str = "") -> Iterator[tuple[str, Located]]:
+    """The fields of a plan that should have a value and have none."""
+    for name, located in record.fields.items():
+        if isinstance(located.value, Record):
+            yield from unknown_fields(located.value, f"{prefix}{name}.")
+        elif isinstance(located.value, Unknown) and not located.value.unset:
+            yield f"{prefix}{name}", located
 
 
 def _options(name: str) -> tuple[Field, ...]:
@@ -109,7 +118,12 @@ def _whatever_is_chosen(
 
 
 def open_fields(plan: Plan) -> Iterator[Diagnostic]:
-    """A fault for each field that `compile` would have to choose."""
+    """A fault for each field that `compile` would have to choose, or that has no value for any other reason."""
+    left = {field.path for field in plan.open}
+    for path, located in unknown_fields(plan):
+        if not left:  # what follows from an open field is open with it
+            message = f"`{path}` has no value"
+            yield faults.OPEN_FIELD.at(located.entry, message, located.value.reason, help=("write the value",))
     for field in plan.open:
         help = (f"write the value, or compile with `--set {field.path}=...`",)
         yield faults.OPEN_FIELD.at(field.span, f"`{field.path}` is left open", "a file holds one value", help=help)

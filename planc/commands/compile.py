@@ -40,7 +40,7 @@ def run(arguments: list[str]) -> int:
     if any(map(is_error, diagnostics)):
         output.complain("\nplanc: nothing was written\n")
         return 1
-    jobs = [(plan, _emitted(plan, options.target)) for plan in plans]
+    jobs = [(plan, _emitted(plan, options)) for plan in plans]
     jobs = [(plan, emitted) for plan, emitted in jobs if emitted]
     if not jobs:
         raise CannotWork("nothing to write: no plan emits a target")
@@ -107,12 +107,21 @@ def _with_unwritten(
     return (*warned, *errors)
 
 
-def _emitted(plan: Plan, targets: Sequence[str]) -> tuple[EmittedFile, ...]:
-    """The files of a plan, each path once; targets that share a file emit the same text."""
+def _emitted(plan: Plan, options: argparse.Namespace) -> tuple[EmittedFile, ...]:
+    """The files of a plan, each path once; targets that share a file emit the same text.
+
+    Where targets were chosen, the files of the others stay if they are on disk as the plan gives them now: they are
+    still part of what was compiled, as when a launch script asks for the file of a second target.
+    """
     files: dict[str, EmittedFile] = {}
-    for file in emit(plan, lambda choice: not targets or choice.name in targets):
+    for file in emit(plan, lambda choice: not options.target or choice.name in options.target):
         if files.setdefault(file.path, file) != file:
             raise CannotWork(f"two targets of plan {output.quoted(plan.name)} write `{file.path}`")
+    if files and options.target:
+        folder = os.path.join(options.output, plan.name)
+        for file in emit(plan, lambda choice: choice.is_written and choice.name not in options.target):
+            if writing.is_there(folder, file):
+                files.setdefault(file.path, file)
     return tuple(files.values())
 
 

@@ -19,6 +19,7 @@ from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.source import Source
 
+_CASE = re.compile(r"(ok|err)_.*\.plan")
 _MARK = re.compile(r"#.*?<-[ \t]*([\w.-]+(?:[ \t]*,[ \t]*[\w.-]+)*)[ \t]*$")
 
 
@@ -48,13 +49,15 @@ def _cases(folders: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for folder in folders:
         if os.path.isfile(folder):
+            if not _CASE.fullmatch(os.path.basename(folder)):
+                raise CannotWork(f"{output.quoted(folder)} is no case: cases are called `ok_*.plan` and `err_*.plan`")
             found.add(folder)
             continue
         if not os.path.isdir(folder):
             raise CannotWork(f"no such folder: {output.quoted(folder)}")
         for where, folders_below, names in os.walk(folder):
             folders_below[:] = sorted(name for name in folders_below if not name.startswith("."))
-            found.update(os.path.join(where, name) for name in names if re.fullmatch(r"(ok|err)_.*\.plan", name))
+            found.update(os.path.join(where, name) for name in names if _CASE.fullmatch(name))
     return found
 
 

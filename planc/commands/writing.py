@@ -44,6 +44,11 @@ def turn(folder: str) -> Iterator[None]:
         yield
 
 
+def is_there(folder: str, file: EmittedFile) -> bool:
+    """Whether a file is in a folder just as it would be written."""
+    return _hash(os.path.join(folder, file.path)) == manifest.digest(file.text)
+
+
 def changes(folder: str, files: Iterable[EmittedFile], force: bool) -> Changes:
     """What writing these files into a folder comes to; with `force` nothing is a conflict but a folder in the way."""
     files = tuple(sorted(files, key=lambda file: file.path))

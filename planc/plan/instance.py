@@ -177,8 +177,8 @@ class Instance:
             if field.required:
                 return self._missing(shape, field, slot.entry)
             # What is removed is as if it had never been written: its default holds.
-            value = self._unwritten(path, shape._replace(poisoned=False), field).value
-            return made._replace(value=value, origin=Origin.DEFAULTED)
+            default = self._unwritten(path, shape._replace(poisoned=False), field)
+            return made._replace(value=default.value, origin=default.origin)
         if isinstance(value, nodes.Literal) and value.word == "auto":
             return self._auto(path, field, made)
         if field.type.of == "plan":
@@ -353,7 +353,7 @@ class Instance:
         if dotted == "precision.loss_scale":
             return _with(made, "dynamic")
         if dotted == "precision.gradients":
-            return made  # settled when the targets are known
+            return _with(made, None)  # settled when the targets are known
         if isinstance(field.default, Follows) and dotted not in SOLVABLE:
             _, shape = self._shape(path[:-1])
             value = self._follow(shape, field, field.default) if shape is not None else FAULTY
@@ -403,9 +403,10 @@ class Instance:
         if shape is None:
             return False
         slot = shape.slots.get(path[-1])
-        if slot is None:
-            return shape.fields[path[-1]].default is AUTO and not shape.poisoned
-        return isinstance(slot.value, nodes.Literal) and slot.value.word == "auto"
+        word = slot.value.word if slot is not None and isinstance(slot.value, nodes.Literal) else ""
+        if slot is None or word == "none":
+            return shape.fields[path[-1]].default is AUTO and not (slot is None and shape.poisoned)
+        return word == "auto"
 
     def _samples(self, got: Any, slot: Slot) -> Any:
         """The global batch in samples: tokens are divided by the sequence length."""

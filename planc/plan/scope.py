@@ -165,7 +165,8 @@ def lookup(scope: Scope, kinds: tuple[str, ...], name: nodes.Name, report: Repor
                 )
             )
             return None
-    if scope.is_open() or name.text == "":
+    unread = name.text == "" and name.span.text != '""'
+    if scope.is_open() or unread:
         return None
     report(_unknown(scope, kinds, name))
     return None

@@ -137,6 +137,18 @@ MODULE_NAME = fault(
     source="module(1); Lmod, module load.",
 )
 
+VENV = fault(
+    "PLN908",
+    "unusable-venv",
+    "`launch.venv` is no path that the launch script could activate.",
+    why="text from a plan is quoted in scripts, so `~` stays a `~` there; and an empty path activates `/bin/activate`. "
+    "Either fails only when the job runs.",
+    example=example('emit = [torchrun]  launch { script = "train.py"  venv = "~/venvs/train" }'),
+    instead=example('emit = [torchrun]  launch { script = "train.py"  venv = "/home/me/venvs/train" }'),
+    fix="write the path out, or relative to the folder from which the script is started.",
+    source="bash(1), Tilde Expansion.",
+)
+
 UNLIKE_NODES = fault(
     "PLN907",
     "unwritten-unlike-nodes",
@@ -158,4 +170,6 @@ UNLIKE_NODES = fault(
 )
 
 #: What every launch script reports.
-LAUNCH_FAULTS = (UNLIKE_NODES, MISSING_SCRIPT, UNSETTABLE_VARIABLE, CONTAINER, ELASTIC, TIMEOUT, MODULE_NAME)
+LAUNCH_FAULTS = (
+    UNLIKE_NODES, MISSING_SCRIPT, UNSETTABLE_VARIABLE, CONTAINER, ELASTIC, TIMEOUT, MODULE_NAME, VENV,
+)  # fmt: skip

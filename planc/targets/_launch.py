@@ -19,6 +19,7 @@ from planc.targets._faults import (
     TIMEOUT,
     UNLIKE_NODES,
     UNSETTABLE_VARIABLE,
+    VENV,
 )
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -35,6 +36,12 @@ _OF_TORCHRUN = frozenset((
     "GROUP_RANK", "GROUP_WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "RANK", "ROLE_NAME", "ROLE_RANK",
     "ROLE_WORLD_SIZE", "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_RUN_ID", "WORLD_SIZE",
 ))  # fmt: skip
+
+#: Another value on every node; one value for all would make each of them the same node.
+_OF_THE_NODE = frozenset(("NODE_RANK", "SLURM_NODEID", "SLURM_PROCID", "SLURM_LOCALID", "SLURMD_NODENAME"))
+
+#: Names of the node itself: nodes that meet there each meet alone.
+_LOOPBACK = re.compile(r"localhost(\..*)?|127\..*|::1|0\.0\.0\.0", re.IGNORECASE)
 
 #: Trainers whose files or environment carry the timeout of collectives.
 _CARRY_TIMEOUT = tuple(name for name in TRAINERS if name not in ("accelerate", "fsdp2", "transformers", "lightning"))
@@ -98,6 +105,11 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
             yield UNSETTABLE_VARIABLE.at(
                 key_span(plan, "launch.env", name), f"the variable `{name}` cannot be set", reason
             )
+    address = (written(plan, "launch.env") or {}).get("MASTER_ADDR", "")
+    nodes = written(plan, "cluster.nodes")
+    if nodes is not None and 1 < nodes and _LOOPBACK.fullmatch(address):
+        span, label = key_span(plan, "launch.env", "MASTER_ADDR"), "every node would meet at home, and wait"
+        yield UNSETTABLE_VARIABLE.at(span, f"`{address}` is another master on each of {nodes} nodes", label)
     if plan.is_written("launch.container") and plan["launch.container"].value is not None:
         yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
     if written(plan, "launch.min_nodes") is not None and plan.is_written("launch.min_nodes"):
@@ -105,8 +117,12 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
     if plan.is_written("launch.timeout") and not plan.emits(*_CARRY_TIMEOUT):
         yield TIMEOUT.at(plan["launch.timeout"].span, "no emitted file carries the timeout", "left to the script")
     for module in written(plan, "launch.modules") or ():
-        if module.startswith("-"):
+        if module.startswith("-") or not module.strip():
             yield MODULE_NAME.at(plan["launch.modules"].span, f"`{module}` is no name of a module")
+    venv = written(plan, "launch.venv")
+    if venv is not None and (not venv.strip() or venv.startswith("~")):
+        label = "no shell expands a quoted `~`" if venv.strip() else "activates `/bin/activate`"
+        yield VENV.at(plan["launch.venv"].span, f"`{venv}` is no folder of an environment", label)
 
 
 def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
@@ -156,4 +172,6 @@ def _why_unsettable(name: str) -> str:
         return "the shell sets it itself"
     if name.lower().startswith("planc_"):
         return "the launch scripts use it"
+    if name in _OF_THE_NODE:
+        return "it differs from node to node"
     return "torchrun sets it for every rank" if name in _OF_TORCHRUN else ""

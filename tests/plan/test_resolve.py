@@ -289,3 +289,19 @@ def test_versions_compare_by_their_numbers(version: str, outcome: list[str]) -> 
     policy = 'policy new { require versions.torch >= "2.6" }\n'
     text = policy + f'plan a from shared {{ versions {{ torch = "{version}" }} policies = [new] }}'
     assert codes(analysis_of(BASE + text)) == outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("batch { micro = none }", ["PLN205"]),
+        ('cluster = ""', ["PLN010"]),
+        ('policies = [""]', ["PLN010"]),
+    ],
+)
+def test_nothing_is_left_without_a_value_in_silence(text: str, outcome: list[str]) -> None:
+    assert codes(analysis_of(BASE + f"plan a from shared {{ {text} }}")) == outcome
+
+
+def test_gradients_left_to_auto_are_as_the_trainer_has_them() -> None:
+    assert value("plan a from shared { precision = bf16 { gradients = auto } }", "precision.gradients") == "bf16"
