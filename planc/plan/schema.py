@@ -110,19 +110,19 @@ F = Field
 
 _GPU = (
     F("memory", SIZE, None, "what is on the card; an 80 GB card has 80 GiB", ("mem", "vram", "hbm", "gpu_memory", "device_memory"), required=True),
-    F("usable_memory", SIZE, Follows(("memory",), lambda memory: exact(memory * 98, 100), "98 % of `memory`"), "what a process can allocate"),
-    F("fp32", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it"),
-    F("tf32", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it"),
-    F("fp16", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it", ("half",)),
-    F("bf16", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it", ("bfloat16",)),
-    F("fp8", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it"),
-    F("fp4", RATE_OR_FLAG, None, "peak dense rate; `false`: the card lacks it"),
+    F("usable_memory", SIZE, Follows(("memory",), lambda memory: exact(memory * 98, 100), "98 % of `memory`"), "what a process can allocate of it"),
+    F("fp32", RATE_OR_FLAG, None, "peak rate of dense matrix products; `true`: has it, rate unknown; `false`: lacks it"),
+    F("tf32", RATE_OR_FLAG, None, "peak rate of dense matrix products; `true`: has it, rate unknown; `false`: lacks it"),
+    F("fp16", RATE_OR_FLAG, None, "peak rate of dense matrix products; `true`: has it, rate unknown; `false`: lacks it", ("half",)),
+    F("bf16", RATE_OR_FLAG, None, "peak rate of dense matrix products; `true`: has it, rate unknown; `false`: lacks it", ("bfloat16",)),
+    F("fp8", RATE_OR_FLAG, None, "peak rate of dense matrix products; `true`: has it, rate unknown; `false`: lacks it"),
+    F("fp4", RATE_OR_FLAG, None, "peak rate of dense matrix products; `true`: has it, rate unknown; `false`: lacks it"),
     F("memory_bandwidth", SPEED, None, "of the card's memory", ("hbm_bandwidth", "bandwidth")),
     F("link", SPEED, None, "to the fast domain, per direction (half of the NVLink figure)", ("nvlink", "nvlink_bandwidth")),
     F("pcie", SPEED, None, "of PCIe, per direction"),
-    F("compute_capability", NUMBER, None, "CUDA compute capability, 9.0", ("sm", "cuda_arch")),
+    F("compute_capability", NUMBER, None, "CUDA compute capability, such as `9.0`", ("sm", "cuda_arch")),
     F("power", Type("quantity", (POWER,), minimum=0), None, "at full load", ("tdp",)),
-    F("vendor", _word("nvidia", "amd", "intel", "google"), None, "who makes it"),
+    F("vendor", _word("nvidia", "amd", "intel", "google"), None, "who makes the card"),
 )  # fmt: skip
 
 _CLUSTER = (
@@ -133,13 +133,13 @@ _CLUSTER = (
     F("intra_node", SPEED, Follows(("gpu.link",), lambda link: link, "`gpu.link`"), "per GPU and direction, inside a domain"),
     F("inter_node", SPEED, Follows(("nics.count", "nics.speed", "gpus_per_node"), lambda count, speed, gpus: exact_quotient(count * speed, gpus), "`nics.count * nics.speed / gpus_per_node`"), "per GPU and direction, between domains", ("network_bandwidth",)),
     F("nics", _section("nics"), None, "network cards of a node"),
-    F("cpu_memory", SIZE, None, "of a node", ("ram", "host_memory")),
-    F("cpu_cores", COUNT, None, "of a node", ("cpus", "cores", "num_cpus")),
-    F("local_disk", SIZE, None, "of a node", ("scratch",)),
-    F("storage", SPEED, None, "shared file system, for the whole job"),
+    F("cpu_memory", SIZE, None, "memory of a node's host", ("ram", "host_memory")),
+    F("cpu_cores", COUNT, None, "CPU cores of a node", ("cpus", "cores", "num_cpus")),
+    F("local_disk", SIZE, None, "disk of a node", ("scratch",)),
+    F("storage", SPEED, None, "of the shared file system, for the whole job"),
     F("mtbf_per_gpu", DURATION, None, "mean time between failures of one GPU", ("mtbf",)),
-    F("price_per_gpu", Type("money", of="h", minimum=0), None, "of one GPU for an hour", ("price",)),
-    F("energy_price", Type("money", of="kWh", minimum=0), None, "of a kilowatt hour"),
+    F("price_per_gpu", Type("money", of="h", minimum=0), None, "price of one GPU for an hour", ("price",)),
+    F("energy_price", Type("money", of="kWh", minimum=0), None, "price of a kilowatt hour"),
     F("groups", _list(_ref("cluster")), None, "unlike nodes, instead of `gpu` and `nodes`"),
 )  # fmt: skip
 
@@ -157,19 +157,19 @@ _MODEL = (
     F("head_dim", COUNT, Follows(("hidden", "heads"), lambda hidden, heads: exact_quotient(hidden, heads), "`hidden / heads`"), "size of one head", ("kv_channels", "head_size")),
     F("ffn", COUNT, None, "width of the dense MLP", ("intermediate_size", "ffn_hidden_size", "n_inner", "ffn_hidden", "ffn_dim", "mlp_hidden_size"), required=True),
     F("vocab", COUNT, None, "tokens in the vocabulary", ("vocab_size", "padded_vocab_size"), required=True),
-    F("max_sequence_length", COUNT, None, "longest sequence", ("max_position_embeddings", "n_positions", "max_seq_len", "block_size")),
+    F("max_sequence_length", COUNT, None, "longest sequence that the model takes; rows of learned positions", ("max_position_embeddings", "n_positions", "max_seq_len", "block_size")),
     F("tied", FLAG, False, "the output layer shares the embedding", ("tie_word_embeddings", "tied_embeddings", "untie_embeddings_and_output_weights", "tie_embeddings")),
     F("gated", FLAG, True, "SwiGLU-like MLP", ("swiglu", "gated_linear_unit")),
     F("bias", _word("none", "qkv", "attention", "mlp", "all"), "none", "which linear layers have a bias; `mlp` includes experts and router, `all` is `attention` and `mlp`", ("add_qkv_bias", "attention_bias", "mlp_bias", "enable_bias", "disable_bias_linear", "qkv_bias", "use_bias")),
     F("output_bias", FLAG, False, "the output layer has a bias"),
-    F("norm", _word("rmsnorm", "layernorm"), "rmsnorm", "kind of norm", ("normalization", "norm_type")),
+    F("norm", _word("rmsnorm", "layernorm"), "rmsnorm", "normalization of the layers", ("normalization", "norm_type")),
     F("norms", COUNT, 2, "norms of a layer: 1 where attention and MLP read the same one, 4 with one behind each as well"),
     F("embedding_norm", FLAG, False, "a norm after the embedding", ("word_embeddings_layernorm",)),
-    F("positions", _word("rope", "learned", "alibi"), "rope", "kind of positions", ("position_embedding_type", "position_embedding", "pos_emb")),
+    F("positions", _word("rope", "learned", "alibi"), "rope", "how positions are encoded", ("position_embedding_type", "position_embedding", "pos_emb")),
     F("dropout", SHARE, 0, "hidden and attention dropout", ("hidden_dropout", "attention_dropout", "hidden_dropout_prob", "attn_dropout", "resid_pdrop", "attn_pdrop")),
-    F("attention", _variant("attention", "full", "sliding", "mla"), "full", "kind of attention", ("multi_latent_attention", "attention_type", "layer_types")),
+    F("attention", _variant("attention", "full", "sliding", "mla"), "full", "what a token looks back at", ("multi_latent_attention", "attention_type", "layer_types")),
     F("experts", _section("experts"), None, "mixture of experts", ("moe",)),
-    F("mtp_layers", COUNT0, 0, "multi-token prediction layers", ("num_nextn_predict_layers", "mtp_num_layers")),
+    F("mtp_layers", COUNT0, 0, "layers for multi-token prediction", ("num_nextn_predict_layers", "mtp_num_layers")),
     F("parameters", COUNT, None, "stated total, checked against the dimensions", ("num_parameters", "params", "n_params")),
     F("family", TEXT, None, "Hugging Face `model_type`; gives the layer class", ("model_type", "architecture", "hf_model_type")),
 )  # fmt: skip
@@ -223,11 +223,11 @@ _SHARD = (
 )  # fmt: skip
 
 _BATCH = (
-    F("global", Type("quantity", (PLAIN, TOKENS, SAMPLES), minimum=1), None, "samples, or tokens, per optimizer step", ("train_batch_size", "global_batch_size", "gbs", "batch_size"), required=True),
+    F("global", Type("quantity", (PLAIN, TOKENS, SAMPLES), minimum=1), None, "samples per optimizer step of the whole job, or tokens", ("train_batch_size", "global_batch_size", "gbs", "batch_size"), required=True),
     F("micro", COUNT, AUTO, "samples per replica and forward pass", ("mbs", "micro_batch_size", "train_micro_batch_size_per_gpu", "local_batch_size", "per_device_train_batch_size", "micro_batch", "pipeline_parallel_microbatch_size", "microbatch_size")),
     F("accumulation", COUNT, AUTO, "micro batches per replica and step", ("gradient_accumulation_steps", "num_microbatches", "grad_accum", "grad_acc", "gradient_accumulation", "grad_accum_steps")),
     F("sequence_length", COUNT, None, "tokens a sample", ("seq_length", "seq_len", "max_seq_length", "sequence", "max_length", "context_length")),
-    F("ramp", _variant("ramp", "linear", "stepped"), None, "batch size that grows", ("rampup_batch_size", "batch_ramp", "step_batch_size_schedule", "batch_size_rampup")),
+    F("ramp", _variant("ramp", "linear", "stepped"), None, "a batch size that grows to `global`", ("rampup_batch_size", "batch_ramp", "step_batch_size_schedule", "batch_size_rampup")),
 )  # fmt: skip
 
 _RAMP = (
@@ -241,21 +241,21 @@ _RAMP = (
 _PRECISION = (
     F("gradients", DTYPE, AUTO, "dtype in which gradients are accumulated and reduced", ("grad_accum_dtype", "mixed_precision_reduce", "reduce_dtype", "communication_data_type", "grad_reduce_in_bf16", "grad_dtype", "accumulate_allreduce_grads_in_fp32")),
     F("master", DTYPE, "fp32", "dtype of the optimizer's copy of the weights", ("main_params_dtype", "bf16_master_weights_and_grads", "master_weights", "use_precision_aware_optimizer", "dtype")),
-    F("loss_scale", POSITIVE, AUTO, "fp16 only; `auto` is dynamic", ("initial_loss_scale",), only=("fp16",)),
+    F("loss_scale", POSITIVE, AUTO, "factor of the loss; `auto` is dynamic", ("initial_loss_scale",), only=("fp16",)),
     F("recipe", _word("delayed", "tensorwise", "blockwise", "rowwise", "mxfp8", "nvfp4"), None, "scaling recipe", ("fp8_recipe", "fp4_recipe", "converters"), only=("fp8", "fp4")),
     F("format", _word("e4m3", "hybrid"), None, "fp8 format", ("fp8_format",), only=("fp8",)),
     F("weights", _word("fp8", "bf16"), None, "dtype in which weights are gathered", ("fp8_param_gather", "fp4_param_gather"), only=("fp8", "fp4")),
 )  # fmt: skip
 
 _RECOMPUTE = (
-    F("modules", _list(TEXT), None, "what is recomputed", ("recompute_modules",), only=("selective",)),
-    F("method", _word("uniform", "block"), None, "how layers are chosen", ("recompute_method",), only=("full",)),
-    F("layers", COUNT, None, "layers per chunk", ("recompute_num_layers", "recompute_layers"), only=("full",)),
+    F("modules", _list(TEXT), None, "modules that are recomputed, as the trainer names them", ("recompute_modules",), only=("selective",)),
+    F("method", _word("uniform", "block"), None, "which layers: `uniform` chunks of all, or the first `block` of each stage", ("recompute_method",), only=("full",)),
+    F("layers", COUNT, None, "layers of a chunk, or of the block", ("recompute_num_layers", "recompute_layers"), only=("full",)),
 )  # fmt: skip
 
 _PIPELINE = (
     F("chunks", COUNT, None, "model chunks per rank", ("virtual_stages", "num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size", "num_model_chunks"), required=True, only=("interleaved",)),
-    F("group", COUNT, None, "micro batches per group", ("microbatch_group_size_per_virtual_pipeline_stage", "microbatch_group_size"), only=("interleaved",)),
+    F("group", COUNT, None, "micro batches of a chunk before the next chunk takes its turn", ("microbatch_group_size_per_virtual_pipeline_stage", "microbatch_group_size"), only=("interleaved",)),
     F("limit", POSITIVE, 1, "in-flight memory in multiples of 1F1B", only=("zero-bubble",)),
     F("first_stage_layers", COUNT0, None, "layers of the first stage", ("decoder_first_pipeline_num_layers", "pipeline_parallel_first_stage_less_layers", "first_stage_less_layers", "num_layers_in_first_pipeline_stage")),
     F("last_stage_layers", COUNT0, None, "layers of the last stage", ("decoder_last_pipeline_num_layers", "pipeline_parallel_last_stage_less_layers", "last_stage_less_layers", "num_layers_in_last_pipeline_stage")),
@@ -293,17 +293,17 @@ _OFFLOAD = (
 
 _OPTIMIZER = (
     F("learning_rate", POSITIVE, None, "peak learning rate", ("lr",)),
-    F("betas", _list(SHARE), None, "of Adam and Lion", ("adam_betas", "adam_beta1", "adam_beta2", "beta1", "beta2")),
-    F("epsilon", POSITIVE, None, "of Adam", ("eps", "adam_eps")),
+    F("betas", _list(SHARE), None, "decay of the moments, of Adam and Lion", ("adam_betas", "adam_beta1", "adam_beta2", "beta1", "beta2")),
+    F("epsilon", POSITIVE, None, "epsilon of Adam", ("eps", "adam_eps")),
     F("weight_decay", POSITIVE, None, "decoupled weight decay", ("wd",)),
-    F("momentum", SHARE, None, "of SGD and Muon", ("sgd_momentum",)),
+    F("momentum", SHARE, None, "momentum of SGD and Muon", ("sgd_momentum",)),
     F("clip", POSITIVE, None, "largest gradient norm", ("gradient_clipping", "clip_grad", "max_norm", "max_grad_norm", "grad_clip")),
     F("states", DTYPE, "fp32", "dtype of the moments", ("exp_avg_dtype", "bf16_optimizer_states", "exp_avg_sq_dtype", "use_precision_aware_optimizer", "optimizer_states_dtype")),
 )  # fmt: skip
 
 _SCHEDULE = (
-    F("warmup", Type("quantity", (STEPS, TOKENS, PLAIN), minimum=0), None, "until the peak: steps, tokens or a share", ("warmup_steps", "warmup_num_steps", "lr_warmup_iters", "warmup_ratio", "lr_warmup_steps", "lr_warmup_samples", "num_warmup_steps")),
-    F("total", _quantity(STEPS, TOKENS), Follows(("train.duration",), lambda duration: duration, "`train.duration`"), "until the end", ("total_steps", "total_num_steps", "lr_decay_iters", "decay_steps", "lr_decay_samples", "num_training_steps")),
+    F("warmup", Type("quantity", (STEPS, TOKENS, PLAIN), minimum=0), None, "time until the peak; a share is one of `total`", ("warmup_steps", "warmup_num_steps", "lr_warmup_iters", "warmup_ratio", "lr_warmup_steps", "lr_warmup_samples", "num_warmup_steps")),
+    F("total", _quantity(STEPS, TOKENS), Follows(("train.duration",), lambda duration: duration, "`train.duration`"), "time until the end", ("total_steps", "total_num_steps", "lr_decay_iters", "decay_steps", "lr_decay_samples", "num_training_steps")),
     F("minimum", POSITIVE, None, "lowest learning rate", ("min_lr", "cos_min_ratio", "min_lr_factor", "min_lr_ratio")),
 )  # fmt: skip
 
@@ -315,9 +315,9 @@ _TRAIN = (
         "length of the run",
         ("train_iters", "train_samples", "max_steps", "steps", "num_train_epochs", "epochs", "total_tokens", "num_steps", "train_steps"),
     ),
-    F("seed", COUNT0, None, "of the random numbers", ("random_seed",)),
+    F("seed", COUNT0, None, "seed of the random numbers", ("random_seed",)),
     F("deterministic", FLAG, False, "same result on every run of one card", ("deterministic_mode", "deterministic_algorithms")),
-    F("compile", FLAG, False, "torch.compile", ("torch_compile",)),
+    F("compile", FLAG, False, "the model is compiled by `torch.compile`", ("torch_compile",)),
 )  # fmt: skip
 
 _DATASET = (
@@ -326,17 +326,17 @@ _DATASET = (
     F("digest", TEXT, None, "checksum of it", ("sha256", "hash")),
     F("path", TEXT, None, "where it lies", ("data_path", "data_dir")),
     F("size", _quantity(TOKENS, SAMPLES), None, "how much there is", ("num_tokens",)),
-    F("shards", COUNT, None, "files", ("num_shards",)),
+    F("shards", COUNT, None, "number of files", ("num_shards",)),
     F("workers", COUNT0, None, "loader processes per rank", ("num_workers", "dataloader_num_workers")),
     F("packed", FLAG, False, "several documents a sample", ("packing",)),
     F("drop_last", FLAG, False, "drop an odd last batch", ("dataloader_drop_last",)),
 )  # fmt: skip
 
 _ADAPTER = (
-    F("rank", COUNT, None, "of the low-rank update", ("r", "lora_rank"), required=True),
+    F("rank", COUNT, None, "rank of the low-rank update", ("r", "lora_rank"), required=True),
     F("alpha", POSITIVE, None, "scale of the update", ("lora_alpha",)),
     F("dropout", SHARE, 0, "on the adapter's input", ("lora_dropout",)),
-    F("modules", _list(TEXT), None, "which layers", ("target_modules",)),
+    F("modules", _list(TEXT), None, "modules that are adapted, as the model names them", ("target_modules",)),
     F(
         "base",
         _word("bf16", "fp16", "fp32", "fp8", "nf4"),
@@ -348,7 +348,7 @@ _ADAPTER = (
 
 _CHECKPOINT = (
     F("every", _quantity(STEPS, TIME), None, "between two saves", ("interval", "save_interval", "save_steps", "save_freq", "checkpoint_interval")),
-    F("directory", TEXT, None, "where they go", ("folder", "save", "output_dir", "path", "ckpt_dir", "checkpoint_dir", "save_dir")),
+    F("directory", TEXT, None, "where checkpoints go", ("folder", "save", "output_dir", "path", "ckpt_dir", "checkpoint_dir", "save_dir")),
     F("keep", COUNT, None, "how many are kept", ("keep_latest_k", "save_total_limit", "keep_last")),
     F("write_time", DURATION, None, "measured time of one save"),
     F("async", FLAG, False, "training goes on while it is written", ("async_save", "async_mode")),
@@ -357,7 +357,7 @@ _CHECKPOINT = (
 
 _RESUME = (
     F("directory", TEXT, None, "where the checkpoint lies", ("load", "initial_load_path", "path", "resume_from_checkpoint", "load_dir")),
-    F("step", COUNT0, None, "which one", ("ckpt_step", "load_step")),
+    F("step", COUNT0, None, "step of the checkpoint", ("ckpt_step", "load_step")),
     F("saved_by", _ref("plan"), None, "the plan that wrote it"),
 )  # fmt: skip
 
@@ -365,9 +365,9 @@ _LAUNCH = (
     F("script", TEXT, None, "what to run", ("program", "entrypoint", "command")),
     F("args", _list(TEXT), None, "its arguments", ("arguments", "script_args")),
     F("walltime", DURATION, None, "limit of the job", ("time", "time_limit")),
-    F("restarts", COUNT0, 0, "of a failed worker group", ("max_restarts",)),
-    F("timeout", DURATION, 600, "of a collective", ("distributed_timeout_minutes", "train_timeout_seconds", "deepspeed_timeout", "ddp_timeout", "nccl_timeout")),
-    F("min_nodes", COUNT, None, "elastic from this many nodes"),
+    F("restarts", COUNT0, 0, "how often a failed worker group is started again", ("max_restarts",)),
+    F("timeout", DURATION, 600, "time after which a collective is given up", ("distributed_timeout_minutes", "train_timeout_seconds", "deepspeed_timeout", "ddp_timeout", "nccl_timeout")),
+    F("min_nodes", COUNT, None, "elastic: the job starts with this many nodes"),
     F("venv", TEXT, None, "virtual environment to activate", ("virtualenv", "conda")),
     F("modules", _list(TEXT), None, "environment modules to load"),
     F("container", _section("container"), None, "what the job runs in"),
@@ -377,42 +377,42 @@ _LAUNCH = (
 )  # fmt: skip
 
 _CONTAINER = (
-    F("image", TEXT, None, "image", required=True),
-    F("runtime", _word("enroot", "apptainer", "docker"), None, "who runs it"),
-    F("mounts", _list(TEXT), None, "host folders"),
+    F("image", TEXT, None, "image of the container", required=True),
+    F("runtime", _word("enroot", "apptainer", "docker"), None, "what runs it"),
+    F("mounts", _list(TEXT), None, "folders of the host that the container sees"),
 )  # fmt: skip
 
 _KUBERNETES = (
-    F("namespace", TEXT, None, "namespace"),
+    F("namespace", TEXT, None, "namespace of the job"),
     F("queue", TEXT, None, "Kueue or Volcano queue"),
-    F("image", TEXT, None, "image"),
+    F("image", TEXT, None, "image of the pods"),
     F("shared_memory", TEXT, None, "size of /dev/shm"),
-    F("labels", Type("map", item=TEXT), None, "labels"),
+    F("labels", Type("map", item=TEXT), None, "labels of the job"),
 )  # fmt: skip
 
 _LOG = (
-    F("every", _quantity(STEPS), None, "steps between lines", ("log_interval", "logging_steps")),
-    F("directory", TEXT, None, "where it goes", ("logging_dir",)),
-    F("to", _list(_word("tensorboard", "wandb")), None, "who receives it", ("report_to", "tensorboard", "wandb", "trackers")),
+    F("every", _quantity(STEPS), None, "between two lines", ("log_interval", "logging_steps")),
+    F("directory", TEXT, None, "where the records go", ("logging_dir",)),
+    F("to", _list(_word("tensorboard", "wandb")), None, "who receives them", ("report_to", "tensorboard", "wandb", "trackers")),
 )  # fmt: skip
 
 _PROFILE = (
     F("start", _quantity(STEPS), None, "first step traced", ("profile_step_start",)),
-    F("length", _quantity(STEPS), None, "steps traced", ("profile_length", "profile_steps")),
-    F("ranks", _list(COUNT0), None, "which ranks", ("profile_ranks",)),
+    F("length", _quantity(STEPS), None, "number of steps traced", ("profile_length", "profile_steps")),
+    F("ranks", _list(COUNT0), None, "ranks that are traced", ("profile_ranks",)),
 )  # fmt: skip
 
 _EVIDENCE = (
-    F("metrics", _list(TEXT), None, "what the record of the run must hold"),
+    F("metrics", _list(TEXT), None, "metrics that the record must hold, as the run's log spells them"),
     F("file", TEXT, None, "where the run writes them"),
 )  # fmt: skip
 
 _PLAN = (
     F("model", _ref("model"), None, "what is trained", required=True),
     F("cluster", _ref("cluster"), None, "what it runs on", ("hardware", "resources"), required=True),
-    F("policies", _list(_ref("policy")), (), "rules of the house"),
+    F("policies", _list(_ref("policy")), (), "policies by which the plan is judged"),
     F("emit", _list(TARGET), (), "what `compile` writes", ("targets", "outputs")),
-    F("versions", Type("map", item=VERSION), None, "of the consumers"),
+    F("versions", Type("map", item=VERSION), None, "versions of the consumers, such as `torch`"),
     F("parallel", _section("parallel"), {}, "sizes of the parallel axes", ("parallelism", "parallelism_config")),
     F("shard", _section("shard"), {}, "ZeRO and FSDP", ("zero", "fsdp", "zero_optimization", "sharding", "fsdp_config", "deepspeed_config")),
     F("batch", _section("batch"), {}, "samples per step"),
@@ -421,18 +421,18 @@ _PLAN = (
     F("pipeline", _variant("pipeline", "1f1b", "interleaved", "zero-bubble", "dual"), "1f1b", "schedule and split of the stages", ("pipeline_parallel_schedule",)),
     F("context", _variant("context", "ring", "ulysses", "all-gather", "hierarchical"), "ring", "how context ranks exchange", ("cp_comm_type", "context_parallel_rotate_method")),
     F("expert", _section("expert"), {}, "how tokens reach experts"),
-    F("offload", _section("offload"), {}, "states outside the card", ("cpu_offload_config",)),
-    F("optimizer", _variant("optimizer", "adamw", "adamw-8bit", "adafactor", "sgd", "lion", "muon"), "adamw", "optimizer", ("optim",)),
-    F("schedule", _variant("schedule", "constant", "linear", "cosine", "wsd", "inverse-sqrt"), None, "of the learning rate", ("scheduler", "lr_scheduler", "lr_decay_style")),
+    F("offload", _section("offload"), {}, "states that are kept outside the card", ("cpu_offload_config",)),
+    F("optimizer", _variant("optimizer", "adamw", "adamw-8bit", "adafactor", "sgd", "lion", "muon"), "adamw", "what updates the weights", ("optim",)),
+    F("schedule", _variant("schedule", "constant", "linear", "cosine", "wsd", "inverse-sqrt"), None, "course of the learning rate", ("scheduler", "lr_scheduler", "lr_decay_style")),
     F("train", _section("train"), {}, "length of the run and its randomness", ("training", "debug")),
-    F("dataset", _section("dataset"), None, "the data", ("data", "dataloader")),
+    F("dataset", _section("dataset"), None, "the data that is trained on", ("data", "dataloader")),
     F("adapter", _variant("adapter", "lora"), None, "low-rank fine-tuning", ("peft",)),
-    F("checkpoint", _section("checkpoint"), None, "saves", ("checkpointing",)),
+    F("checkpoint", _section("checkpoint"), None, "what is saved, when and where", ("checkpointing",)),
     F("resume", _section("resume"), None, "where the run goes on from", ()),
     F("launch", _section("launch"), {}, "what is started and how", ("run", "launcher", "comm")),
     F("log", _section("log"), None, "log lines", ("logging", "metrics")),
-    F("profile", _section("profile"), None, "a window that is traced", ("profiling", "profiler")),
-    F("evidence", _section("evidence"), None, "the record of the run"),
+    F("profile", _section("profile"), None, "a window of steps that is traced", ("profiling", "profiler")),
+    F("evidence", _section("evidence"), None, "what the record of the run holds"),
 )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from planc.plan.merge import MAX_CHAIN
 from planc.plan.quantities import MAX_DIGITS, MAX_EXPONENT
 from planc.plan.scope import MAX_USES
 from planc.plan.solve import MOST
+from planc.readers.config import MAX_DIGITS as MAX_CONFIG_DIGITS
+from planc.readers.json_text import MAX_NESTING as MAX_JSON_NESTING
 from planc.source import Source
 from planc.syntax.lexer import MAX_NESTING
 from planc.syntax.parse import MAX_BYTES, MAX_FAULTS
@@ -192,3 +194,29 @@ def test_every_evaluation_ends_soon() -> None:
     found = analyse((Source("case.plan", f"model m {{ {chain}  vocab = 3 }}"),), Files().load).diagnostics
     assert {one.code for one in found} == {"PLN031"}
     assert time.perf_counter() - start < 1
+
+
+def model_file(folder: Path, config: str) -> list[str]:
+    """What is said of a model that is read from a config.json."""
+    (folder / "config.json").write_text(config)
+    (folder / "m.plan").write_text('model m from hf("config.json") { }\n')
+    return [found.message for found in faults(analysis_of_file(folder / "m.plan"))]
+
+
+GPT2 = (
+    '{{"model_type": "gpt2", "n_layer": 1, "n_embd": {}, "n_head": 1, "n_inner": 1, "n_positions": 1, '
+    '"vocab_size": 1{}}}'
+)
+
+
+def test_nesting_of_a_model_file(tmp_path: Path) -> None:
+    def nested(depth: int) -> str:
+        return GPT2.format(1, f', "x": {"[" * (depth - 1)}{"]" * (depth - 1)}')  # the object itself is one
+
+    assert model_file(tmp_path, nested(MAX_JSON_NESTING)) == []
+    assert model_file(tmp_path, nested(MAX_JSON_NESTING + 1)) == ["the file cannot be read as JSON"]
+
+
+def test_digits_of_a_model_file(tmp_path: Path) -> None:
+    assert model_file(tmp_path, GPT2.format("1" * MAX_CONFIG_DIGITS, "")) == []
+    assert len(model_file(tmp_path, GPT2.format("1" * (MAX_CONFIG_DIGITS + 1), ""))) == 1
