@@ -12,6 +12,9 @@ from planc.commands.reading import SET, read_all
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
 
+#: Diagnostics that are written out as text; nobody reads on, and a broken tree may hold ten thousand.
+MOST_SHOWN = 1000
+
 
 class Options(NamedTuple):
     """What `planc lint` was asked for."""
@@ -37,7 +40,9 @@ def run(arguments: list[str]) -> int:
 
         output.write(json.render(diagnostics, num_files, read.unread))
     else:
-        output.write(output.as_text(diagnostics, output.in_color(options.color, sys.stdout)))
+        output.write(output.as_text(diagnostics[:MOST_SHOWN], output.in_color(options.color, sys.stdout)))
+        if MOST_SHOWN < len(diagnostics):
+            output.write(f"\n... and {len(diagnostics) - MOST_SHOWN} more; `--output-format json` holds them all\n")
         output.write(f"{chr(10) if diagnostics else ''}{_summary(diagnostics, num_files)}\n")
     for name, reason in read.unread:
         output.complain(f"planc: cannot read {output.quoted(name)}: {reason}\n")

@@ -19,6 +19,9 @@ def run(arguments: list[str]) -> int:
         output.write(f"{name:<{width}}  {target.summary}\n{'':<{width}}  proved against {target.proved}\n")
         for option in target.options:
             output.write(f"{'':<{width}}  option {option.name}: {option.doc}\n")
+        if target.options:
+            option = target.options[0]
+            output.write(f"{'':<{width}}  as in emit = [{name} {{ {option.name} = ... }}]\n")
     later = ", ".join(sorted(set(ANNOUNCED) - set(names)))
     output.write(f"\nknown, but not written by this version: {later}\n")
     return 0

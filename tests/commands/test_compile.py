@@ -387,3 +387,15 @@ def test_runs_at_once_take_turns(folder: Path) -> None:
         os.close(out)
         assert run.wait(60) == 0
     assert content(folder / "out") != before
+
+
+def test_files_of_targets_that_were_not_chosen_stay(tmp_path: Path) -> None:
+    (tmp_path / "a.plan").write_text(CLEAN)
+    assert planc("compile", "a.plan", "-o", "out", cwd=tmp_path).returncode == 0
+    outcome = planc("compile", "a.plan", "-o", "out", "--target", "torchrun", cwd=tmp_path)
+    assert (outcome.returncode, "removed" in outcome.stdout) == (0, False)
+    listed = [entry["path"] for entry in json.loads((tmp_path / "out/run/planc.manifest.json").read_text())["files"]]
+    assert listed == ["ds_config.json", "torchrun.sh"]
+    (tmp_path / "a.plan").write_text(CLEAN.replace("global = 64", "global = 32"))  # now that one is out of date
+    outcome = planc("compile", "a.plan", "-o", "out", "--target", "torchrun", cwd=tmp_path)
+    assert "removed out/run/ds_config.json\n" in outcome.stdout
