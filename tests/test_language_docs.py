@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planc.commands.files import Files
+from planc.commands.rule import all_entries
 from planc.compiler import analyse
 from planc.plan.evaluate import FUNCTIONS
 from planc.plan.schema import DERIVED, KINDS, SECTIONS, Field
@@ -101,10 +102,15 @@ def test_examples_lint_as_they_say(line: int, kind: str, text: str) -> None:
     ]
 
 
-def test_every_code_that_an_example_reports_has_a_page() -> None:
-    from planc.commands.rule import all_entries
-
-    assert set(re.findall(r"PLN\d{3}", TEXT)) <= {entry.code for entry in all_entries()}
+def test_every_code_has_a_page_and_every_page_its_section_here() -> None:
+    pages = {entry.code: entry.page for entry in all_entries()}
+    assert set(re.findall(r"PLN\d{3}", TEXT)) <= set(pages)
+    sources = {code: re.findall(r"docs/language\.md, (.*)\.$", page, re.M) for code, page in pages.items()}
+    named = {(code, text) for code, found in sources.items() for text in found}
+    headings = set(re.findall(r"^#+ (.*)$", TEXT, re.M))
+    unknown = {(code, text) for code, text in named if text not in headings}
+    assert {(code, text) for code, text in unknown if not headings.issuperset(text.split(" and "))} == set()
+    assert 20 < len(named)
 
 
 def test_every_limit_has_a_test() -> None:

@@ -45,7 +45,7 @@ UNKNOWN_NAME = _fault(
     _plan("", model="smal"), _plan(""),
     "correct the name, or bring its file in with `use`; the built-in ones need\n"
     "`use \"planc/gpus\"` or `use \"planc/models\"`.",
-    "language reference, section 5.",
+    "docs/language.md, Other files.",
 )  # fmt: skip
 
 UNKNOWN_FIELD = _fault(
@@ -54,7 +54,7 @@ UNKNOWN_FIELD = _fault(
     "accepts `zero_optimisation` without a word.",
     _plan("parallel { tensr = 8 }"), _plan("parallel { tensor = 8 }"),
     "correct the name; the note lists the fields that there are.",
-    "language reference, section 4.",
+    "docs/language.md, plan and template.",
 )  # fmt: skip
 
 MISSING_FIELD = _fault(
@@ -62,7 +62,7 @@ MISSING_FIELD = _fault(
     "without it nothing that depends on it can be worked out, and there is no default that would be right.",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1 }}\n", f"    {_GPU}\n    {_CLUSTER}\n",
     "write the field.",
-    "language reference, section 4.",
+    "docs/language.md, plan and template.",
 )  # fmt: skip
 
 WRITTEN_TWICE = _fault(
@@ -70,7 +70,7 @@ WRITTEN_TWICE = _fault(
     "one of the two is not what was meant, and nothing says which; the value is taken as unknown.",
     _plan("", batch="batch { global = 64  micro = 3  micro = 2 }"), _plan("", batch="batch { global = 64  micro = 2 }"),
     "remove one of the two.",
-    "language reference, section 5.",
+    "docs/language.md, Blocks and entries.",
 )  # fmt: skip
 
 WRONG_TYPE = _fault(
@@ -79,7 +79,7 @@ WRONG_TYPE = _fault(
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 100 GB }}\n",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 100 GB/s }}\n",
     "write a value of the kind that the message names.",
-    "language reference, section 3.",
+    "docs/language.md, Values.",
 )  # fmt: skip
 
 OUT_OF_RANGE = _fault(
@@ -87,7 +87,7 @@ OUT_OF_RANGE = _fault(
     "half a node or minus one layer cannot be built; torchrun accepts `--nproc-per-node=0` and starts nothing.",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = -1  gpus_per_node = 8 }}\n", f"    {_GPU}\n    {_CLUSTER}\n",
     "write a number in the range that the message names.",
-    "language reference, section 3.",
+    "docs/language.md, Values.",
 )  # fmt: skip
 
 UNKNOWN_WORD = _fault(
@@ -95,7 +95,7 @@ UNKNOWN_WORD = _fault(
     "a bare word is one of a fixed list; text of your own stands in quotes.",
     _plan("recompute = everything"), _plan("recompute = full"),
     "choose one of the listed words.",
-    "language reference, section 4.",
+    "docs/language.md, plan and template.",
 )  # fmt: skip
 
 UNKNOWN_TARGET = _fault(
@@ -103,7 +103,7 @@ UNKNOWN_TARGET = _fault(
     "`emit` names what `compile` writes; a mistyped target would be a launch file that is missing on the day.",
     _plan("emit = [deepspeeed]"), _plan("emit = [deepspeed]"),
     "correct the name; `planc targets` lists them.",
-    "language reference, section 4.",
+    "docs/language.md, emit.",
 )  # fmt: skip
 
 UNWRITTEN_TARGET = _fault(
@@ -120,7 +120,7 @@ MALFORMED_NUMBER = _fault(
     "`0128` reads as octal to some, and `1e400` is no number of anything on a cluster.",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 007  gpus_per_node = 8 }}\n", f"    {_GPU}\n    {_CLUSTER}\n",
     "write digits without a leading zero, with `_` only between digits and an exponent of at most 99.",
-    "language reference, section 1.",
+    "docs/language.md, Text.",
 )  # fmt: skip
 
 UNKNOWN_UNIT = _fault(
@@ -129,7 +129,7 @@ UNKNOWN_UNIT = _fault(
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 400 Gbps }}\n",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 400 Gbit/s }}\n",
     "write the unit that the help names.",
-    "language reference, section 3.",
+    "docs/language.md, Values.",
 )  # fmt: skip
 
 CIRCULAR = _fault(
@@ -138,7 +138,7 @@ CIRCULAR = _fault(
     "    model small { layers = hidden  hidden = layers  heads = 8  ffn = 4096  vocab = 32_000 }\n",
     "    model small { layers = 8  hidden = layers * 128  heads = 8  ffn = 4096  vocab = 32_000 }\n",
     "write one of the values of the chain out.",
-    "language reference, section 5.",
+    "docs/language.md, Paths.",
 )  # fmt: skip
 
 UNUSABLE_IMPORT = _fault(
@@ -146,7 +146,7 @@ UNUSABLE_IMPORT = _fault(
     "what it defines is missing, so nothing that refers to it can be checked.",
     "    use \"not-there.plan\"\n", "    use \"planc/gpus\"\n",
     "correct the path; it is relative to this file and stays inside the project.",
-    "language reference, section 5.",
+    "docs/language.md, Other files.",
 )  # fmt: skip
 
 AMBIGUOUS_NAME = _fault(
@@ -155,7 +155,7 @@ AMBIGUOUS_NAME = _fault(
     "two files that both define `model small`, and a plan that uses both and says `model = small`.",
     _plan(""),
     "use one of the files only, or define the block in this file: that hides the used ones.",
-    "language reference, section 5.",
+    "docs/language.md, Other files.",
 )  # fmt: skip
 
 MISPLACED = _fault(
@@ -164,7 +164,7 @@ MISPLACED = _fault(
     _plan("require parallel.tensor <= 8"),
     _plan("policies = [house]") + "    policy house { require parallel.tensor <= 8 }\n",
     "move the entry to the place that the message names.",
-    "language reference, sections 2 and 6.",
+    "docs/language.md, Policies and `auto` follows.",
 )  # fmt: skip
 
 DIVISION_BY_ZERO = _fault(
@@ -180,7 +180,7 @@ DERIVED_SET = _fault(
     "it follows from the plan; setting it would make two truths.",
     _plan("memory { total = 60 GiB }"), _plan(""),
     "set the fields that it follows from; a limit on it belongs into a policy, `require memory.headroom >= 8 %`.",
-    "language reference, section 7.",
+    "docs/language.md, Derived numbers.",
 )  # fmt: skip
 
 UNSOLVABLE = _fault(
@@ -190,7 +190,7 @@ UNSOLVABLE = _fault(
     "    plan run { model = small  cluster = one  batch { global = 64  micro = 1 }  precision = bf16 }\n",
     _plan(""),
     "write the value, or the others of its equation.",
-    "language reference, section 6.",
+    "docs/language.md, `auto` follows.",
 )  # fmt: skip
 
 CONFLICTING_TRAINERS = _fault(
@@ -200,7 +200,7 @@ CONFLICTING_TRAINERS = _fault(
     _plan("emit = [megatron, torchrun, fsdp2]  launch { script = \"train.py\" }"),
     _plan("emit = [torchrun, deepspeed]  launch { script = \"train.py\" }"),
     "write `precision = bf16 { gradients = fp32 }`, or the dtype that is meant.",
-    "language reference, section 4, precision.",
+    "docs/language.md, precision.",
 )  # fmt: skip
 
 UNKNOWN_FUNCTION = _fault(
@@ -209,7 +209,7 @@ UNKNOWN_FUNCTION = _fault(
     _plan("policies = [house]") + "    policy house { require modulo(cluster.nodes, 2) == 0 }\n",
     _plan("policies = [house]") + "    policy house { require divides(1, cluster.nodes) }\n",
     "use one of `divides ceil floor min max sum count any all`.",
-    "language reference, section 7.",
+    "docs/language.md, Functions.",
 )  # fmt: skip
 
 OPEN_FIELD = _fault(
@@ -218,7 +218,7 @@ OPEN_FIELD = _fault(
     "a plan with `parallel { tensor in [1, 2, 4] }`, compiled.",
     _plan("parallel { tensor = 2 }"),
     "write the value that is meant.",
-    "language reference, section 6.",
+    "docs/language.md, `in` leaves open.",
 )  # fmt: skip
 
 NO_CANDIDATE = _fault(
@@ -227,7 +227,7 @@ NO_CANDIDATE = _fault(
     _CARDS + _plan("").replace("cluster = one", "cluster = one { gpu in [old, tiny] }"),
     _CARDS + _plan("").replace("cluster = one", "cluster = one { gpu in [old, tiny, card] }"),
     "add a candidate that fits; the notes say what is wrong with each.",
-    "language reference, section 6.",
+    "docs/language.md, `in` leaves open.",
 )  # fmt: skip
 
 DECIMAL_SUFFIX = _fault(
@@ -237,7 +237,7 @@ DECIMAL_SUFFIX = _fault(
     _plan("", batch="batch { global = 64  micro = 1  sequence_length = 8k }"),
     _plan("", batch="batch { global = 64  micro = 1  sequence_length = 8Ki }"),
     "write `8Ki`; if 8,000 is meant, write `8_000`.",
-    "language reference, section 3.",
+    "docs/language.md, Values.",
     severity=Severity.INFO,
 )  # fmt: skip
 
@@ -248,7 +248,7 @@ TOO_COMPLEX = _fault(
     f"    model small {{ layers = {'1 + ' * 250}1  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }}\n",
     f"    {_MODEL}\n",
     "write the value out.",
-    "language reference, section 5.",
+    "docs/language.md, Limits.",
 )  # fmt: skip
 
 UNKNOWN_LANGUAGE = _fault(
@@ -256,7 +256,7 @@ UNKNOWN_LANGUAGE = _fault(
     "a later language may give the same words another meaning.",
     "    language = 2\n", "    language = 1\n",
     "upgrade planc.",
-    "language reference, section 9.",
+    "docs/language.md, Versions of the language.",
 )  # fmt: skip
 
 MALFORMED_STRING = _fault(
@@ -264,7 +264,7 @@ MALFORMED_STRING = _fault(
     "strings reach scripts and file names; control characters and unknown escapes would arrive as something else.",
     _plan('launch { script = "a\\qb" }'), _plan('launch { script = "a\\\\qb" }'),
     "the escapes are `\\\"`, `\\\\`, `\\n` and `\\t`; other control characters cannot be written.",
-    "language reference, section 1.",
+    "docs/language.md, Text.",
 )  # fmt: skip
 
 FAULTS = (

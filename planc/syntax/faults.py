@@ -45,7 +45,7 @@ Instead:
 {_PLAN}
 Fix: name the plan file, not the data beside it; split a file of many plans with `use`.
 
-Source: language reference, section 1.
+Source: docs/language.md, Text.
 
 Versions: language 1.
 """,
@@ -67,7 +67,7 @@ Instead:
 
 Fix: look for a bracket that is repeated or never closed.
 
-Source: language reference, section 1.
+Source: docs/language.md, Text.
 
 Versions: language 1.
 """,
@@ -87,7 +87,7 @@ Instead:
 {_PLAN}
 Fix: save the file as UTF-8. A byte-order mark and Windows line ends are accepted.
 
-Source: language reference, section 1.
+Source: docs/language.md, Text.
 
 Versions: language 1.
 """,
