@@ -15,6 +15,7 @@ from planc.diagnostics.diagnostic import Diagnostic, in_order
 from planc.diagnostics.text import visible
 from planc.explanation import MEMORY_NOTE, Explanation, Number, explain, plain
 from planc.plan.model import Located, Origin, Unknown
+from planc.plan.solve import equation_of
 
 _ORIGINS = {
     Origin.WRITTEN: "written at {place}",
@@ -72,7 +73,9 @@ def _as_text(found: Explanation) -> str:
     lines.extend(f"engine {engine.name}: {engine.convention}" for engine in found.engines)
     lines.extend(("", "fields"))
     width = max((len(field.path) + len(field.text) for field, _ in found.fields), default=0) + 3
-    lines.extend(f"  {f'{field.path} = {visible(field.text)}':<{width}}  {_origin(at)}" for field, at in found.fields)
+    lines.extend(
+        f"  {f'{field.path} = {visible(field.text)}':<{width}}  {_origin(field.path, at)}" for field, at in found.fields
+    )
     lines.extend(("", "derived numbers"))
     for path in dict.fromkeys(number.path for number in found.numbers):
         lines.extend(_number_lines([number for number in found.numbers if number.path == path]))
@@ -106,8 +109,9 @@ def _of_engines(number: Number) -> str:
     return f" [{', '.join(number.engines)}]" if number.engines else ""
 
 
-def _origin(located: Located) -> str:
-    return _ORIGINS[located.origin].format(place=_place(located.span))
+def _origin(path: str, located: Located) -> str:
+    equation = equation_of(path) if located.origin is Origin.SOLVED else ""
+    return _ORIGINS[located.origin].format(place=_place(located.span)) + (f" from {equation}" if equation else "")
 
 
 def _place(span: Any) -> str:

@@ -12,7 +12,7 @@ from planc.plan.merge import Merger
 from planc.plan.model import Open, Origin, Plan, Record
 from planc.plan.overrides import overrides
 from planc.plan.policies import policy_rules
-from planc.plan.scope import Load, Made, Report, Scope, scopes
+from planc.plan.scope import Load, Made, Report, Scope, circles, scopes
 from planc.plan.shape import Shape, standing_alone
 from planc.source import Source
 
@@ -47,7 +47,9 @@ def resolve(
     plans: list[Plan] = []
     parts: list[Plan] = []
     choices: list[tuple[Choices, tuple[tuple[Diagnostic, ...], ...]]] = []
-    for scope in _all_scopes(scopes(sources, load, {} if made is None else made)):
+    every = _all_scopes(scopes(sources, load, {} if made is None else made))
+    diagnostics.extend(circles(every))
+    for scope in every:
         diagnostics.extend(scope.faults)
         own = any(scope.source is source for source in sources)
         for block in scope.file.blocks:

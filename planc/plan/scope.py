@@ -149,6 +149,37 @@ def _catalogue(source: Source, made: Made) -> Scope:
     return made[source, False]
 
 
+def circles(found: list[Scope]) -> list[Diagnostic]:
+    """The faults of files that use each other in a circle: one each, at its first `use`, whichever file is linted."""
+    faulty: list[Diagnostic] = []
+    done: set[int] = set()
+    for scope in found:
+        used = _used_by(scope)
+        if id(scope) not in used or id(scope) in done:
+            continue
+        circle = [other for other in used.values() if id(scope) in _used_by(other)]
+        done.update(map(id, circle))
+        names = {id(other) for other in circle}
+        uses = [use for other in circle for use, target in other.used if id(target) in names]
+        first, *others = sorted(uses, key=lambda use: (use.span.source.name, use.span.start))
+        related = tuple(Label(use.path.span, "and this one") for use in others)
+        message = f"`{first.path.value}` is used in a circle" if others else "the file uses itself"
+        faulty.append(faults.CIRCULAR.at(first.path.span, message, "comes back to this file", related=related))
+    return faulty
+
+
+def _used_by(start: Scope) -> dict[int, Scope]:
+    """The files that a file uses, itself or through those that it uses, by identity; the file itself in a circle."""
+    found: dict[int, Scope] = {}
+    todo = [used for _, used in start.used]
+    while todo:
+        scope = todo.pop()
+        if id(scope) not in found:
+            found[id(scope)] = scope
+            todo.extend(used for _, used in scope.used)
+    return found
+
+
 def lookup(scope: Scope, kinds: tuple[str, ...], name: nodes.Name, report: Report) -> tuple[Scope, nodes.Block] | None:
     """The block that a name refers to; None with a report if there is none, or which one is not clear."""
     for kind in kinds:

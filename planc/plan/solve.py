@@ -17,6 +17,15 @@ EQUATIONS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("batch.global",), ("batch.micro", "batch.accumulation", "parallel.data")),
 )
 
+
+def equation_of(path: str) -> str:
+    """The equation from which a field follows, in words; empty for a field that is in none."""
+    for sides in EQUATIONS:
+        if any(path in side for side in sides):
+            return " = ".join(" x ".join(side) for side in sides)
+    return ""
+
+
 #: Fields that stand in an equation, so that `auto` is legal there.
 SOLVABLE = frozenset(path for sides in EQUATIONS for side in sides for path in side)
 

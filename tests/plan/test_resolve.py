@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from planc.compiler import analyse
 from planc.plan.model import Origin, Plan, Unknown
+from planc.source import Source
 from tests.analysis import analysis_of, codes
 
 BASE = """\
@@ -305,3 +307,19 @@ def test_nothing_is_left_without_a_value_in_silence(text: str, outcome: list[str
 
 def test_gradients_left_to_auto_are_as_the_trainer_has_them() -> None:
     assert value("plan a from shared { precision = bf16 { gradients = auto } }", "precision.gradients") == "bf16"
+
+
+def test_a_circle_of_files_is_one_fault_whichever_is_read() -> None:
+    texts = {
+        "a.plan": 'use "b.plan"\n',
+        "b.plan": 'use "c.plan"\nuse "d.plan"\n',
+        "c.plan": 'use "a.plan"\n',
+        "d.plan": "",
+    }
+    sources = {name: Source(name, text) for name, text in texts.items()}
+    for name in ("a.plan", "b.plan", "c.plan"):
+        found = analyse((sources[name],), lambda used, importer: sources[used]).diagnostics
+        assert [(fault.code, fault.primary.span.source.name, len(fault.related)) for fault in found] == [
+            ("PLN021", "a.plan", 2)
+        ]
+    assert analyse((sources["d.plan"],), lambda used, importer: sources[used]).diagnostics == ()
