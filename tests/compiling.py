@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 def analysed(text: str, name: str = "test.plan") -> Analysis:
     """The analysis of a text that stands in a file of this name."""
-    return analyse((Source(name, text),), _load)
+    return analyse((Source(name, text),), load)
 
 
 @cache
@@ -68,7 +68,7 @@ def written_out(plan: Plan, folder: Path) -> Path:
     return target
 
 
-def _load(name: str, importer: Source | None) -> Source | str:
+def load(name: str, importer: Source | None) -> Source | str:
     if name.startswith("planc/"):
         if name.removeprefix("planc/") not in resources.names("catalogue", ".plan"):
             return "the catalogue has no such file"

@@ -36,7 +36,12 @@ def run(arguments: list[str]) -> int:
         _check_targets(plans, options.target)
         still_open = (found for plan in plans for found in open_fields(plan))
         diagnostics = (*_with_unwritten(diagnostics, plans, options.target), *still_open)
-    output.complain(as_text(in_order(diagnostics), output.in_color(options.color, sys.stderr)))
+    if options.output_format == "json":
+        from planc.diagnostics import json
+
+        output.write(json.render(in_order(diagnostics), 1, ()))
+    else:
+        output.complain(as_text(in_order(diagnostics), output.in_color(options.color, sys.stderr)))
     if any(map(is_error, diagnostics)):
         output.complain("\nplanc: nothing was written\n")
         return 1
@@ -63,7 +68,8 @@ def _write(jobs: list[tuple[Plan, tuple[EmittedFile, ...]]], source: str, option
             writing.write(folder, changed, partial(manifest.text_of, plan, source, files, VERSION))
         except OSError as error:
             raise CannotWork(f"cannot write to {output.quoted(folder)}: {reason_of(error)}") from error
-        output.write(_report(folder, changed))
+        if options.output_format == "text":
+            output.write(_report(folder, changed))
 
 
 def _report(folder: str, changed: writing.Changes) -> str:
@@ -139,5 +145,12 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--set", **SET)  # type: ignore[arg-type]
     parser.add_argument("--force", action="store_true", help="overwrite files that were edited or are not planc's")
+    parser.add_argument(
+        "--output-format",
+        choices=("text", "json"),
+        default="text",
+        help="json: the diagnostics as data on standard output, as `lint` gives them; the manifest lists what was "
+        "written. default: text",
+    )
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="default: auto")
     return parser.parse_args(arguments)

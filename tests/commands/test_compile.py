@@ -399,3 +399,13 @@ def test_files_of_targets_that_were_not_chosen_stay(tmp_path: Path) -> None:
     (tmp_path / "a.plan").write_text(CLEAN.replace("global = 64", "global = 32"))  # now that one is out of date
     outcome = planc("compile", "a.plan", "-o", "out", "--target", "torchrun", cwd=tmp_path)
     assert "removed out/run/ds_config.json\n" in outcome.stdout
+
+
+@pytest.mark.parametrize(("text", "status", "errors"), [(CLEAN, 0, 0), (BROKEN, 1, 1)])
+def test_diagnostics_as_data(tmp_path: Path, text: str, status: int, errors: int) -> None:
+    (tmp_path / "a.plan").write_text(text)
+    outcome = planc("compile", "a.plan", "-o", "out", "--output-format", "json", cwd=tmp_path)
+    document = json.loads(outcome.stdout)
+    jsonschema.validate(document, json.loads(read_text("schemas/diagnostics.schema.json")))
+    assert (outcome.returncode, document["errors"]) == (status, errors)
+    assert (tmp_path / "out").exists() == (status == 0)

@@ -16,7 +16,7 @@ import pytest
 from planc.compiler import analyse
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.source import Source
-from tests.compiling import _load
+from tests.compiling import load
 from tests.shared import ROOT
 
 EXAMPLES = {path.stem: path.read_text() for path in sorted((ROOT / "examples").glob("*.plan")) if path.stem != "broken"}
@@ -24,7 +24,7 @@ TOKEN = re.compile(r'"[^"\n]*"|[A-Za-z_][\w.-]*|[0-9][\w.%]*|\S')
 
 
 def _found(text: str) -> list[Diagnostic]:
-    analysis = analyse((Source(str(ROOT / "examples" / "edited.plan"), text),), _load)
+    analysis = analyse((Source(str(ROOT / "examples" / "edited.plan"), text),), load)
     return [found for found in analysis.diagnostics if found.severity is not Severity.INFO and found.code != "PLN018"]
 
 
