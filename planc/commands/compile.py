@@ -34,7 +34,7 @@ def run(arguments: list[str]) -> int:
     if not any(map(is_error, diagnostics)):
         plans = chosen_plans(analysis.plans, options.plan, options.file)
         _check_targets(plans, options.target)
-        still_open = (found for plan in plans for found in open_fields(plan))
+        still_open = (found for plan in plans if plan.targets for found in open_fields(plan))
         diagnostics = (*_with_unwritten(diagnostics, plans, options.target), *still_open)
     if options.output_format == "json":
         from planc.diagnostics import json
