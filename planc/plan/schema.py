@@ -284,9 +284,9 @@ _OFFLOAD = (
         _word("cpu", "nvme"),
         None,
         "where optimizer states live",
-        ("offload_optimizer", "optimizer_cpu_offload", "enable_cpu_offload", "cpu_offload"),
+        ("offload_optimizer", "device", "optimizer_cpu_offload", "enable_cpu_offload", "cpu_offload"),
     ),
-    F("weights", _word("cpu", "nvme"), None, "where weights live", ("offload_param", "offload_params", "param_offload")),
+    F("weights", _word("cpu", "nvme"), None, "where weights live", ("offload_param", "parameters", "params", "offload_params", "param_offload")),
     F("activations", FLAG, False, "activations go to the host", ("fine_grained_activation_offloading", "activation_offloading", "cpu_checkpointing")),
     F("path", TEXT, None, "folder for nvme", ("nvme_path",)),
 )  # fmt: skip

@@ -190,10 +190,25 @@ def _commas(here: Here) -> Diagnostic | None:
             start = here.token(-2).start
             span = Span(here.source, start, start + number.end())
             return replacement(span, "`,` between digits", number[0].replace(",", "_"))
+    if here.text() == "," and _is_tuple(here):
+        return SYNTAX_ERROR.at(here.span(), "a list in round brackets", help=("a list is written `[a, b]`",))
     if here.text() == ",":
         fix = Fix("remove the comma", (Edit(here.span(), ""),), safe=True)
         return SYNTAX_ERROR.at(here.span(), "a comma too many", help=("remove it",), fixes=(fix,))
     return None
+
+
+def _is_tuple(here: Here) -> bool:
+    """Whether the innermost open bracket is a `(` that follows an `=`: `betas = (0.9, 0.95)`."""
+    depth = 0
+    for step in range(-1, -here.at - 1, -1):
+        kind = here.token(step).type
+        depth += (kind in ("RPAR", "RSQB")) - (kind in ("LPAR", "LSQB"))
+        if depth < 0:
+            return kind == "LPAR" and here.token(step - 1).type == "EQUAL"
+        if kind in ("LBRACE", "RBRACE"):
+            return False
+    return False
 
 
 def _quantities(here: Here) -> Diagnostic | None:
