@@ -7,7 +7,6 @@ from typing import Any
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.diagnostics.names import nearest
 from planc.plan import faults
-from planc.plan.meant import advice
 from planc.plan.model import Origin
 from planc.plan.schema import DERIVED, SECTIONS, Field
 from planc.plan.scope import Load, Report, Scope, lookup
@@ -389,6 +388,8 @@ def _joined(path: str) -> str:
 
 def _advice(shape: Shape, key: nodes.Name) -> tuple[str, ...]:
     """What was meant: a field of the language, or of the options of a target, which the language does not list."""
+    from planc.plan.meant import advice  # most files have no such name
+
     if shape.kind in SECTIONS:
         return advice(shape.kind, key.text)
     guess = nearest(key.text, shape.fields)

@@ -10,7 +10,6 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate, unescaped
-from planc.plan.meant import advice
 from planc.plan.model import PolicyRule, Unknown
 from planc.plan.schema import APPROXIMATE, DERIVED, TARGETS, Field, Type
 from planc.plan.scope import Report
@@ -137,6 +136,8 @@ def field_at(kind: str, names: tuple[str, ...]) -> Field | None:
 
 def unknown_path(path: nodes.Path, kind: str) -> Diagnostic:
     """The fault of a path that names nothing there: the first part that is unknown, and what was meant."""
+    from planc.plan.meant import advice  # most files have no such path
+
     names = [name.text for name in path.names]
     if ".".join(names) in DERIVED:
         label = "values are made of fields, rules may read it"
