@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from planc.diagnostics.names import nearest, slip
-from planc.plan.schema import ANNOUNCED, SECTIONS, TRAINERS, WRITTEN_OTHERWISE, Field
+from planc.plan.schema import SECTIONS, TARGETS, WRITTEN_OTHERWISE, Field
 
 #: A name that may mean more fields than this is left without a guess.
 _MOST = 3
@@ -21,10 +21,6 @@ _SHORT = 3
 #: What trainers call the entry that says which variant a section is, and the record of its settings.
 _VARIANT_KEYS = ("name", "type", "kind")
 _SETTINGS_KEYS = ("params", "args", "kwargs", "config")
-
-
-#: Targets by the names that a plan emits.
-_TARGETS = frozenset((*TRAINERS, *ANNOUNCED, "torchrun", "slurm"))
 
 
 class _Index(NamedTuple):
@@ -49,7 +45,7 @@ def advice(kind: str, word: str) -> tuple[str, ...]:
     name = _folded(word)
     if kind in _index().variants and name in _SETTINGS_KEYS:
         return (f"its fields stand in `{kind}` itself",)
-    if kind in ("plan", "template") and word in _TARGETS:
+    if kind in ("plan", "template") and word in TARGETS:
         return (f"a target stands in `emit`: `emit = [{word}]`, or `emit = [{word} {{ ... }}]` with options",)
     found = meant(kind, word)
     if not found:
