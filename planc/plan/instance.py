@@ -211,7 +211,8 @@ class Instance:
         if field.only and shape.word not in field.only:
             return made
         if "groups" in shape.slots and field.name in _OF_GROUPS:
-            return made._replace(value=whole(field.name, self._groups(path[:-1])), origin=Origin.SOLVED)
+            slot = shape.slots["groups"]
+            return Located(whole(field.name, self._groups(path[:-1])), slot.span, Origin.INHERITED, slot.entry)
         if field.required:
             return self._missing(shape, field, shape.span)
         if field.default is AUTO:

@@ -329,7 +329,7 @@ _DATASET = (
     F("shards", COUNT, None, "number of files", ("num_shards",)),
     F("workers", COUNT0, None, "loader processes per rank", ("num_workers", "dataloader_num_workers")),
     F("packed", FLAG, False, "several documents a sample", ("packing",)),
-    F("drop_last", FLAG, False, "drop an odd last batch", ("dataloader_drop_last",)),
+    F("drop_last", FLAG, True, "drop an odd last batch", ("dataloader_drop_last",)),
 )  # fmt: skip
 
 _ADAPTER = (

@@ -131,7 +131,7 @@ def _rest(plan: Plan) -> dict[str, Any]:
     config: dict[str, Any] = {}
     if written(plan, "offload.activations"):
         config["activation_checkpointing"] = {"cpu_checkpointing": True}
-    if written(plan, "dataset.drop_last") and plan.is_written("dataset.drop_last"):
+    if written(plan, "dataset.drop_last"):
         config["dataloader_drop_last"] = True
     every = written(plan, "log.every")
     if every is not None:
