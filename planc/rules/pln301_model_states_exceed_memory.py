@@ -148,10 +148,13 @@ def _nodes(plan: Plan, facts: Facts, stage: int) -> int | None:
     capacity = facts["memory.capacity"]
     if not (known(alone) and known(floor)) or capacity <= floor:
         return None
-    ranks = -(-(alone - floor) // (capacity - floor))
-    replicas = -(-ranks // facts["parallel.context"])
     gpus, replica = facts["cluster.gpus_per_node"], facts["world.model_parallel"]
-    fewest = max(-(-replicas * replica // gpus), facts["cluster.nodes"] + 1)
+    context, own = facts["parallel.context"], facts["cluster.nodes"]
+    if not all(map(known, (gpus, replica, context, own))):
+        return None
+    ranks = -(-(alone - floor) // (capacity - floor))
+    replicas = -(-ranks // context)
+    fewest = max(-(-replicas * replica // gpus), own + 1)
     for nodes in range(fewest, fewest + replica):
         if nodes * gpus % replica == 0:
             total = _total(plan, facts, _with_nodes(facts, stage, nodes))

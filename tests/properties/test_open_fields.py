@@ -27,3 +27,17 @@ def test_each_number_open(path: Path) -> None:
         # Raises where a rule takes a number for granted, and shows where one comes to be printed.
         said = repr(analysis_of(f"{before}{match[1]} in [{match[3]}, {match[3]}]{after}").diagnostics)
         assert "Unknown(" not in said
+
+
+def test_states_that_do_not_fit_a_cluster_of_unknown_size() -> None:
+    """The ranks follow from the batch, so the states are judged; how many nodes would hold them is not known."""
+    text = """\
+gpu card { memory = 80 GiB  bf16 = true }
+cluster one { gpu = card  nodes = 1  gpus_per_node in [8, 16] }
+model wide { layers = 8  hidden = 99_840  heads = 16  ffn = 4096  vocab = 32_000 }
+plan run {
+  model = wide  cluster = one  precision = bf16
+  batch { global = 64  micro = 4  accumulation = 2 }
+}
+"""
+    assert "PLN301" in {found.code for found in analysis_of(text).diagnostics}
