@@ -29,11 +29,12 @@ Analyse = Callable[[Source, Callable[[str, "Source | None"], "Source | str"]], "
 class Cache:
     """The entries of one user; every operation that fails leaves planc to analyse the file."""
 
-    __slots__ = ("_files", "_folder", "_planc", "_settings")
+    __slots__ = ("_digests", "_files", "_folder", "_planc", "_settings")
 
     def __init__(self, files: Files, settings: tuple[str, ...]) -> None:
         self._files = files
         self._settings = settings
+        self._digests: dict[Source, str] = {}
         self._folder = _folder()
         self._planc = _fingerprint() if self._folder is not None else ""
 
@@ -68,7 +69,7 @@ class Cache:
             sources: list[Source] = [source]
             for importer, name, digest in data["used"]:
                 outcome = self._files.load(name, sources[importer])
-                if _digest(outcome) != digest:
+                if self._digest(outcome) != digest:
                     return None
                 if isinstance(outcome, Source) and outcome not in sources:
                     sources.append(outcome)
@@ -88,7 +89,7 @@ class Cache:
         for importer, name, outcome in used:
             if importer not in sources:
                 return
-            lookups.append((sources.index(importer), name, _digest(outcome)))
+            lookups.append((sources.index(importer), name, self._digest(outcome)))
             if isinstance(outcome, Source) and outcome not in sources:
                 sources.append(outcome)
         if any(span.source not in sources for found in diagnostics for span in _spans(found)):
@@ -102,6 +103,14 @@ class Cache:
             os.replace(temporary, entry)
         except (OSError, ValueError):
             return
+
+    def _digest(self, outcome: Source | str) -> str:
+        """As `_digest`, with each text hashed once: a thousand files use one catalogue."""
+        if isinstance(outcome, str):
+            return _digest(outcome)
+        if outcome not in self._digests:
+            self._digests[outcome] = _digest(outcome)
+        return self._digests[outcome]
 
     def tidy(self) -> None:
         """Drops the oldest half of the entries where there are too many."""

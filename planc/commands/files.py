@@ -25,10 +25,11 @@ Reading = Source | Diagnostic | str
 class Files:
     """The files of one run, by real path."""
 
-    __slots__ = ("_readings", "_real_paths")
+    __slots__ = ("_known", "_readings", "_real_paths")
 
     def __init__(self) -> None:
         self._readings: dict[str, Reading] = {}
+        self._known: dict[str, Source | str] = {}
         self._real_paths: dict[Source, str] = {}
 
     def read(self, path: str) -> Reading:
@@ -40,7 +41,9 @@ class Files:
     def load(self, name: str, importer: Source | None) -> Source | str:
         """The file that `use "name"` in another file means, or the reason why it cannot be had."""
         if name.startswith(CATALOGUE):
-            return self._catalogue(name)
+            if name not in self._known:
+                self._known[name] = self._catalogue(name)
+            return self._known[name]
         if os.path.isabs(name):
             return "the path is absolute; it has to be relative to this file"
         importer_path = self._real_paths.get(importer, "-") if importer is not None else "-"
