@@ -38,15 +38,16 @@ class Cache:
         self._folder = _folder()
         self._planc = _fingerprint() if self._folder is not None else ""
 
+    def kept(self, source: Source) -> tuple[Diagnostic, ...] | None:
+        """What was kept of a source; None if it has to be analysed."""
+        entry = self._entry(source)
+        return None if entry is None else self._kept(entry, source)
+
     def found(self, source: Source, analyse: Analyse) -> tuple[Diagnostic, ...]:
-        """What is found in a source: as it was kept, or as `analyse` finds it, which is then kept."""
-        path = self._files.real_path(source)
-        if self._folder is None or path is None:
+        """What `analyse` finds in a source, which is then kept."""
+        entry = self._entry(source)
+        if entry is None:
             return analyse(source, self._files.load)
-        entry = os.path.join(self._folder, self._key(source, path))
-        kept = self._kept(entry, source)
-        if kept is not None:
-            return kept
         used: list[tuple[Source | None, str, Source | str]] = []
 
         def load(name: str, importer: Source | None) -> Source | str:
@@ -57,6 +58,12 @@ class Cache:
         diagnostics = analyse(source, load)
         self._keep(entry, source, used, diagnostics)
         return diagnostics
+
+    def _entry(self, source: Source) -> str | None:
+        path = self._files.real_path(source)
+        if self._folder is None or path is None:
+            return None
+        return os.path.join(self._folder, self._key(source, path))
 
     def _key(self, source: Source, path: str) -> str:
         parts = (self._planc, path, source.name, source.text, *self._settings)

@@ -35,8 +35,13 @@ def analyse_all(
         from planc.commands.cache import Cache
 
         cache = Cache(files, settings)
-    _shared[:] = [(tuple(sources), files, settings, cache)]
+    # What was kept is read here: a file of it takes less time than to send its name to a worker.
     found: list[tuple[Diagnostic, ...]] = []
+    if cache is not None:
+        kept = [(source, cache.kept(source)) for source in sources]
+        found.extend(diagnostics for _, diagnostics in kept if diagnostics is not None)
+        sources = [source for source, diagnostics in kept if diagnostics is None]
+    _shared[:] = [(tuple(sources), files, settings, cache)]
     workers = min(_processors(), len(sources) // _CHUNK)
     if 1 < workers and ENOUGH <= len(sources):
         from multiprocessing import get_context
