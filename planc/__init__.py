@@ -13,14 +13,14 @@ right:
   `outline.py` reads of the catalogue only the blocks that are asked for.
 - `readers/` take the files of other tools for text of the language: `huggingface.py` gives a config.json as the body of
   a `model` block, each node at its place in that file.
-- `plan/` gives it meaning, in this order. `schema.py` is the language as data (every field with type, default and other
-  names), `units.py` its units. `scope.py` finds names across files; `merge.py` makes shapes (`shape.py`) of blocks, with
-  what they inherit, narrow and read from a file (`imports.py`). `instance.py` works out the fields of one plan, each
-  once: `quantities.py`, `evaluate.py` and `coerce.py` turn expressions into typed values, `solve.py` follows `auto`,
-  `groups.py` adds up unlike nodes. `emission.py` reads targets and policies (`policies.py`), `candidates.py` the fields
-  left open, `overrides.py` the command line's. `resolve.py` runs all of it; `faults.py` holds the kinds of fault and
-  `meant.py` what an unknown name was meant to be. `model.py` is the result, a tree of located values, and imports none
-  of the others.
+- `plan/` gives it meaning, in this order. `schema.py` is the language as data (every field with type, default and
+  other names), `units.py` its units. `scope.py` finds names across files; `merge.py` makes shapes (`shape.py`) of
+  blocks, with what they inherit, narrow and read from a file (`imports.py`). `instance.py` works out the fields of
+  one plan, each once: `quantities.py`, `evaluate.py` and `coerce.py` turn expressions into typed values, `solve.py`
+  follows `auto`, `groups.py` adds up unlike nodes. `emission.py` reads targets and policies (`policies.py`),
+  `candidates.py` the fields left open, `overrides.py` the command line's. `resolve.py` runs all of it; `faults.py`
+  holds the kinds of fault and `meant.py` what an unknown name was meant to be. `model.py` is the result, a tree of
+  located values, and imports none of the others.
 - `facts/` derives numbers, a module a subject. A fact is a formula with its inputs; its docstring is its evidence.
 - `rules/` judge: a file a rule, found by its name; the docstring is the page that `planc rule` shows.
 - `targets/` write: a file a target, found by its name, with `templates/<target>/` and schemas beside it.
