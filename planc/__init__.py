@@ -24,9 +24,10 @@ right:
 - `facts/` derives numbers, a module a subject. A fact is a formula with its inputs; its docstring is its evidence.
 - `rules/` judge: a file a rule, found by its name; the docstring is the page that `planc rule` shows.
 - `targets/` write: a file a target, found by its name, with `templates/<target>/` and schemas beside it.
-- `compiler.py` is the pipeline on one screen; `explanation.py` and `manifest.py` put its result into what `explain`
-  shows and `compile` leaves beside its files. `commands/` is the only part that reads, writes, prints or exits;
-  `resources.py` finds the data that is shipped. `catalogue/` holds GPUs and models, in the language itself.
+- `compiler.py` is the pipeline on one screen, `kinds.py` lists all that it can report; `explanation.py` and
+  `manifest.py` put its result into what `explain` shows and `compile` leaves beside its files. `commands/` is the only
+  part that reads, writes, prints or exits; `resources.py` finds the data that is shipped. `catalogue/` holds GPUs and
+  models, in the language itself.
 
 What holds everywhere (`tests/test_layers.py` checks the first two):
 

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from planc.commands.rule import all_entries
 from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.kinds import all_kinds
 from planc.rules import all_rules
 from tests.analysis import analysis_of, codes
 from tests.rules.test_rules import assert_house_form
 
 PARTS = ("Why", "Example", "Instead", "Fix", "Source", "Versions")
-PAGES = {entry.code: entry for entry in all_entries()}
+PAGES = {kind.code: kind for kind in all_kinds()}
 RULES = {rule.code for rule in all_rules()}
 
 #: Pages whose fault no single text shows, with the reason; their example is prose.

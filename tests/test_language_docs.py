@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from planc.commands.files import Files
-from planc.commands.rule import all_entries
 from planc.compiler import analyse
+from planc.kinds import all_kinds
 from planc.plan.evaluate import FUNCTIONS
 from planc.plan.schema import DERIVED, KINDS, SECTIONS, Field
 from planc.plan.units import SUFFIXES
@@ -103,7 +103,7 @@ def test_examples_lint_as_they_say(line: int, kind: str, text: str) -> None:
 
 
 def test_every_code_has_a_page_and_every_page_its_section_here() -> None:
-    pages = {entry.code: entry.page for entry in all_entries()}
+    pages = {kind.code: kind.page for kind in all_kinds()}
     assert set(re.findall(r"PLN\d{3}", TEXT)) <= set(pages)
     sources = {code: re.findall(r"docs/language\.md, (.*)\.$", page, re.M) for code, page in pages.items()}
     named = {(code, text) for code, found in sources.items() for text in found}

@@ -21,7 +21,7 @@ LAYERS = (
     ("planc.plan",),
     ("planc.facts",),
     ("planc.rules", "planc.targets"),
-    ("planc.compiler", "planc.manifest", "planc.explanation"),
+    ("planc.compiler", "planc.kinds", "planc.manifest", "planc.explanation"),
     ("planc.commands",),
     ("planc.__main__",),
 )

@@ -38,8 +38,9 @@ def run(arguments: list[str]) -> int:
         diagnostics = (*_with_unwritten(diagnostics, plans, options.target), *still_open)
     if options.output_format == "json":
         from planc.diagnostics import json
+        from planc.diagnostics.report import Report
 
-        output.write(json.render(in_order(diagnostics), 1, ()))
+        output.write(json.render(Report(in_order(diagnostics), read.names)))
     else:
         output.complain(as_text(in_order(diagnostics), output.in_color(options.color, sys.stderr)))
     if any(map(is_error, diagnostics)):

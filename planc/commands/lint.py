@@ -37,8 +37,9 @@ def run(arguments: list[str]) -> int:
     num_files = len(read.sources) + len(read.diagnostics)
     if options.output_format == "json":
         from planc.diagnostics import json
+        from planc.diagnostics.report import Report
 
-        output.write(json.render(diagnostics, num_files, read.unread))
+        output.write(json.render(Report(diagnostics, read.names, read.unread)))
     else:
         output.write(output.as_text(diagnostics[:MOST_SHOWN], output.in_color(options.color, sys.stdout)))
         if MOST_SHOWN < len(diagnostics):

@@ -28,6 +28,12 @@ class Read(NamedTuple):
     diagnostics: tuple[Diagnostic, ...]
     unread: tuple[tuple[str, str], ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the files that were read, those included whose content is no plan's text."""
+        found = (diagnostic.primary.span.source for diagnostic in self.diagnostics)
+        return tuple(source.name for source in (*self.sources, *found))
+
 
 def read_all(files: Files, names: Iterable[str]) -> Read:
     """The named files, and the plan files of the named folders, each real file once."""

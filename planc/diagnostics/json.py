@@ -7,25 +7,24 @@ end is the place after the last code point, so an empty place starts and ends al
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.diagnostics.report import Report, page_path
 from planc.source import Span
 
 VERSION = 1  # of the form; a key that is removed or changes its meaning raises it, a new key does not
 
 
-def render(diagnostics: Iterable[Diagnostic], num_files: int, unread: Iterable[tuple[str, str]]) -> str:
+def render(report: Report) -> str:
     """The JSON document of one run: its diagnostics, and the files that could not be read, each with the reason."""
-    diagnostics = tuple(diagnostics)
     document = {
         "version": VERSION,
-        "files": num_files,
-        "errors": sum(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics),
-        "warnings": sum(diagnostic.severity is Severity.WARNING for diagnostic in diagnostics),
-        "diagnostics": [as_data(diagnostic) for diagnostic in diagnostics],
-        "unread": [{"file": name, "reason": reason} for name, reason in unread],
+        "files": len(report.files),
+        "errors": sum(diagnostic.severity is Severity.ERROR for diagnostic in report.diagnostics),
+        "warnings": sum(diagnostic.severity is Severity.WARNING for diagnostic in report.diagnostics),
+        "diagnostics": [as_data(diagnostic) for diagnostic in report.diagnostics],
+        "unread": [{"file": name, "reason": reason} for name, reason in report.unread],
     }
     return json.dumps(document, indent=2) + "\n"
 
@@ -36,6 +35,7 @@ def as_data(diagnostic: Diagnostic) -> dict[str, Any]:
         "code": diagnostic.code,
         "name": diagnostic.name,
         "severity": diagnostic.severity.value,
+        "page": page_path(diagnostic.code, diagnostic.name),
         "message": diagnostic.message,
         **place(diagnostic.primary.span),
         "label": diagnostic.primary.text,

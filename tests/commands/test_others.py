@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planc.commands.main import COMMANDS
-from planc.commands.rule import all_entries
+from planc.kinds import all_kinds
 from planc.targets import target_names
 from planc.version import VERSION
 from tests.commands.cli import CLEAN, command, environment, planc
@@ -24,7 +24,7 @@ def test_the_list_of_rules(tmp_path: Path) -> None:
 
 
 def test_codes_and_names_are_used_once() -> None:
-    names = [entry.name for entry in all_entries()]
+    names = [kind.name for kind in all_kinds()]
     assert len(names) == len(set(names))
 
 
@@ -40,8 +40,8 @@ def test_a_page_by_code_or_name(tmp_path: Path, word: str) -> None:
 
 
 def test_every_page_can_be_shown(tmp_path: Path) -> None:
-    for entry in all_entries():
-        assert entry.page.count("\n") > 5, entry.code
+    for kind in all_kinds():
+        assert kind.page.count("\n") > 5, kind.code
 
 
 @pytest.mark.parametrize(

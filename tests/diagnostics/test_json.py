@@ -8,6 +8,7 @@ import pytest
 
 from planc.diagnostics.diagnostic import Edit, Fault, Fix, Label, Severity
 from planc.diagnostics.json import render
+from planc.diagnostics.report import Report
 from planc.resources import read_text
 from planc.source import Source, Span
 
@@ -32,7 +33,8 @@ def found() -> Any:
         notes=("`parallel` has `tensor`",),
         fixes=(fix,),
     )
-    return json.loads(render((diagnostic, diagnostic._replace(severity=Severity.WARNING)), 2, [("b.plan", "gone")]))
+    both = (diagnostic, diagnostic._replace(severity=Severity.WARNING))
+    return json.loads(render(Report(both, ("a.plan", "c.plan"), (("b.plan", "gone"),))))
 
 
 def test_a_document_says_where_and_what() -> None:
@@ -43,6 +45,7 @@ def test_a_document_says_where_and_what() -> None:
         "code": "PLN011",
         "name": "unknown-field",
         "severity": "error",
+        "page": "docs/rules/pln011-unknown-field.md",
         "message": "unknown field `tensr` in `parallel`",
         **where,
         "label": "no such field",
@@ -58,7 +61,7 @@ def test_a_document_says_where_and_what() -> None:
 def test_the_schema_describes_it() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
     jsonschema.validate(found(), schema())
-    jsonschema.validate(json.loads(render((), 0, ())), schema())
+    jsonschema.validate(json.loads(render(Report((), ()))), schema())
 
 
 @pytest.mark.parametrize(
@@ -83,8 +86,9 @@ def test_the_schema_refuses_anything_else(break_it: Any) -> None:
 
 def test_offsets_count_code_points_and_odd_characters_survive() -> None:
     source = Source("\udcff.plan", "\U0001f600 = \u202e")
-    document = json.loads(render((FAULT.at(Span(source, 4, 5), "a \x1b b"),), 1, ()))
+    report = Report((FAULT.at(Span(source, 4, 5), "a \x1b b"),), (source.name,))
+    document = json.loads(render(report))
     diagnostic = document["diagnostics"][0]
     assert (diagnostic["column"], diagnostic["end_column"], diagnostic["file"]) == (5, 6, "\udcff.plan")
     assert diagnostic["message"] == "a \x1b b"
-    assert render((FAULT.at(Span(source, 4, 5), "a \x1b b"),), 1, ()).isascii()
+    assert render(report).isascii()

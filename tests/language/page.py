@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 from types import ModuleType
 
-from planc.commands.rule import all_entries
 from planc.explanation import docstring_parts
 from planc.facts.facts import FACTS
+from planc.kinds import all_kinds
 from planc.plan import coerce, evaluate, instance, merge, quantities, scope, solve
 from planc.plan.schema import ANNOUNCED, AUTO, DERIVED, SECTIONS, Field, Follows, Type
 from planc.plan.units import CURRENCIES, PLAIN, UNITS, Dimension, name_of
@@ -115,6 +115,8 @@ def type_text(kind: Type) -> str:
         names = ["share" if dimension == PLAIN and several else _short(dimension) for dimension in kind.dimensions]
         return " or ".join([*names, "flag"] if kind.flag else names)
     words = " ".join(f"`{word}`" for word in kind.words)
+    if kind.by_variant:
+        words = "; ".join(f"{variant}: {' '.join(f'`{word}`' for word in own)}" for variant, own in kind.by_variant)
     return {
         "count": "count" if kind.minimum else "count from 0",
         "number": "number" if kind.minimum is None else "number from 0",
@@ -168,8 +170,8 @@ def _limits() -> str:
 
 
 def _faults() -> str:
-    entries = [entry for entry in all_entries() if entry.code < "PLN090"]
-    return _rows(("code", "name", "it says that"), *((e.code, e.name, e.page.partition("\n")[0]) for e in entries))
+    rows = [(kind.code, kind.name, kind.page.partition("\n")[0]) for kind in all_kinds() if kind.code < "PLN090"]
+    return _rows(("code", "name", "it says that"), *rows)
 
 
 def _targets() -> str:
