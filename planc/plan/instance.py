@@ -11,7 +11,7 @@ from planc.diagnostics.amounts import count_text, either
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.plan import faults
 from planc.plan.coerce import coerce
-from planc.plan.evaluate import ANY, FAULTY, MAX_DEPTH, Env, Val, depth, evaluate
+from planc.plan.evaluate import ANY, FAULTY, MAX_DEPTH, Env, Val, depth, evaluate, is_word
 from planc.plan.groups import whole
 from planc.plan.merge import Merger
 from planc.plan.model import Located, Origin, Record, Unknown
@@ -191,7 +191,16 @@ class Instance:
             return _with(made, self._names_of(field, value, slot))
         if field.name in _IN_POWERS_OF_TWO and isinstance(value, nodes.Number):
             self._advise_binary(value)
-        got = coerce(value, field.type, self.env(slot))
+        want = field.type
+        if want.by_variant:
+            want = want._replace(words=dict(want.by_variant)[str(shape.word)])
+            elsewhere = _variant_of(value, field)
+            if elsewhere not in ("", shape.word):
+                message = f"`{value.span.text}` belongs to `{elsewhere}`"
+                help = (f"write {either([f'`{word}`' for word in want.words])}",)
+                self.report(faults.UNKNOWN_WORD.at(value.span, message, f"this is `{shape.word}`", help=help))
+                return made
+        got = coerce(value, want, self.env(slot))
         return made._replace(value=self._samples(got, slot) if path == ("batch", "global") else got)
 
     def _advise_binary(self, number: nodes.Number) -> None:
@@ -513,6 +522,12 @@ def _beside_groups(cluster: Shape) -> Diagnostic:
     return faults.WRITTEN_TWICE.at(
         cluster.slots["groups"].entry, f"`groups` beside {listed}", "they give it", related=related, help=help
     )
+
+
+def _variant_of(value: Any, field: Field) -> str:
+    """The variant of a section that has a written word, if one has; else nothing."""
+    word = value.names[0].text if is_word(value) else ""
+    return next((variant for variant, words in field.type.by_variant if word in words), "")
 
 
 def _is_none(value: Any) -> bool:

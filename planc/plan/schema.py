@@ -42,6 +42,7 @@ class Type(NamedTuple):
     item: Any = None
     minimum: Any = None
     flag: bool = False  # `true` and `false` are legal as well
+    by_variant: tuple[tuple[str, tuple[str, ...]], ...] = ()  # which of the words each variant of its section has
 
 
 class Follows(NamedTuple):
@@ -87,6 +88,11 @@ def _quantity(*dimensions: Dimension) -> Type:
 
 def _word(*words: str) -> Type:
     return Type("word", words=words)
+
+
+def _word_by_variant(**words: tuple[str, ...]) -> Type:
+    """A word of which each variant of the section has its own."""
+    return Type("word", words=tuple(word for own in words.values() for word in own), by_variant=tuple(words.items()))
 
 
 def _variant(of: str, *words: str) -> Type:
@@ -242,7 +248,7 @@ _PRECISION = (
     F("gradients", DTYPE, AUTO, "dtype in which gradients are accumulated and reduced", ("grad_accum_dtype", "mixed_precision_reduce", "reduce_dtype", "communication_data_type", "grad_reduce_in_bf16", "grad_dtype", "accumulate_allreduce_grads_in_fp32")),
     F("master", DTYPE, "fp32", "dtype of the optimizer's copy of the weights", ("main_params_dtype", "bf16_master_weights_and_grads", "master_weights", "use_precision_aware_optimizer", "dtype")),
     F("loss_scale", POSITIVE, AUTO, "factor of the loss; `auto` is dynamic", ("initial_loss_scale",), only=("fp16",)),
-    F("recipe", _word("delayed", "tensorwise", "blockwise", "rowwise", "mxfp8", "nvfp4"), None, "scaling recipe", ("fp8_recipe", "fp4_recipe", "converters"), only=("fp8", "fp4")),
+    F("recipe", _word_by_variant(fp8=("delayed", "tensorwise", "blockwise", "rowwise", "mxfp8"), fp4=("nvfp4",)), None, "scaling recipe", ("fp8_recipe", "fp4_recipe", "converters"), only=("fp8", "fp4")),
     F("format", _word("e4m3", "hybrid"), None, "fp8 format", ("fp8_format",), only=("fp8",)),
     F("weights", _word("fp8", "bf16"), None, "dtype in which weights are gathered", ("fp8_param_gather", "fp4_param_gather"), only=("fp8", "fp4")),
 )  # fmt: skip
