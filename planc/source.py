@@ -10,6 +10,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
+#: Bytes that a file may have; what is longer was no text that a person wrote.
+MAX_BYTES = 1 << 20
+
+#: How the names of planc's own files begin. Nothing in them has to be checked, so only what is referred to is read.
+CATALOGUE = "planc/"
+
 
 class Source:
     """A text and the name under which it is shown. Compared by identity: one file read once is one Source."""

@@ -8,7 +8,6 @@ not found. Entries are JSON in a folder that only this user can enter; a folder 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -19,6 +18,11 @@ from planc import resources
 from planc.commands.files import Files
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
 from planc.source import Source, Span
+
+try:
+    from _blake2 import blake2b  # what `hashlib` gives, without its loading of OpenSSL, which takes as long as the rest
+except ImportError:
+    from hashlib import blake2b
 
 #: Entries beyond which the oldest half is dropped.
 MOST_ENTRIES = 10_000
@@ -67,7 +71,7 @@ class Cache:
 
     def _key(self, source: Source, path: str) -> str:
         parts = (self._planc, path, source.name, source.text, *self._settings)
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        return _hash("\0".join(parts))
 
     def _kept(self, entry: str, source: Source) -> tuple[Diagnostic, ...] | None:
         try:
@@ -149,13 +153,17 @@ def _folder() -> str | None:
 def _fingerprint() -> str:
     """A hash of name, size and time of every file that planc is made of."""
     lines = [f"{path}\0{found.st_size}\0{found.st_mtime_ns}" for path, found in resources.own_files()]
-    return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogateescape")).hexdigest()
+    return _hash("\n".join(sorted(lines)))
 
 
 def _digest(outcome: Source | str) -> str:
     """A hash of what a `use` came to: a text under its name, or the reason why there is none."""
     kind, text = ("text", f"{outcome.name}\0{outcome.text}") if isinstance(outcome, Source) else ("reason", outcome)
-    return hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+    return _hash(f"{kind}\0{text}")
+
+
+def _hash(text: str) -> str:
+    return str(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest())
 
 
 def _spans(found: Diagnostic) -> Iterator[Span]:

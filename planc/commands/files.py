@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from planc import resources
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.plan.scope import CATALOGUE
-from planc.source import Source, Span
-from planc.syntax.faults import FILE_TOO_LARGE, NOT_TEXT
-from planc.syntax.parse import MAX_BYTES
+from planc.source import CATALOGUE, MAX_BYTES, Source, Span
 
 ENDING = ".plan"
 
@@ -120,6 +118,15 @@ def _content(path: str) -> bytes:
 
 def _text(shown: str, content: bytes) -> Source | Diagnostic:
     """The text of a file, or the diagnostic that says why it is none."""
+    if len(content) <= MAX_BYTES and b"\0" not in content:
+        with suppress(UnicodeDecodeError):
+            return Source(shown, content.decode("utf-8").removeprefix("\ufeff"))
+    return _no_text(shown, content)
+
+
+def _no_text(shown: str, content: bytes) -> Diagnostic:
+    from planc.syntax.faults import FILE_TOO_LARGE, NOT_TEXT  # most files are text
+
     if MAX_BYTES < len(content):
         source = Source(shown, content[:MAX_BYTES].decode("utf-8", "replace"))
         label = f"the limit is {MAX_BYTES:,} bytes"
@@ -134,9 +141,7 @@ def _text(shown: str, content: bytes) -> Source | Diagnostic:
         help = (f"{looks}save the file as UTF-8",)
         return NOT_TEXT.at(Span(source, at, at + 1), "the file is not text in UTF-8", label, help=help)
     zero = text.find("\0")
-    if zero != -1:
-        return NOT_TEXT.at(Span(Source(shown, text), zero, zero + 1), "the file is binary, not text", "a zero byte")
-    return Source(shown, text.removeprefix("\ufeff"))
+    return NOT_TEXT.at(Span(Source(shown, text), zero, zero + 1), "the file is binary, not text", "a zero byte")
 
 
 def _source_or_reason(reading: Reading) -> Source | str:

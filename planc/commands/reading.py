@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planc.commands.files import Files
 from planc.commands.output import CannotWork, did_you_mean, quoted
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.plan.model import Plan
 from planc.source import Source
+
+if TYPE_CHECKING:
+    from planc.plan.model import Plan
 
 #: How a field is set on the command line, in every command that reads plans.
 SET = {

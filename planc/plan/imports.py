@@ -7,9 +7,9 @@ from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.evaluate import unescaped
 from planc.plan.model import Unknown
-from planc.plan.scope import CATALOGUE, Load, Report
+from planc.plan.scope import Load, Report
 from planc.readers.huggingface import body_of
-from planc.source import Source
+from planc.source import CATALOGUE, Source
 from planc.syntax import nodes
 
 _HELP = 'write `model name from hf("config.json")`'

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.diagnostics.names import nearest
 from planc.plan import faults
-from planc.source import Source, Span
+from planc.source import CATALOGUE, Source, Span
 from planc.syntax import nodes
 from planc.syntax.outline import Outline
 from planc.syntax.parse import parse
@@ -16,9 +16,6 @@ from planc.syntax.parse import parse
 Load = Callable[[str, Source | None], Source | str]
 
 Report = Callable[[Diagnostic], None]
-
-#: How the names of planc's own files begin. Nothing in them has to be checked, so only what is referred to is read.
-CATALOGUE = "planc/"
 
 #: Files that may be used one through the other.
 MAX_USES = 32

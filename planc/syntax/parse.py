@@ -15,12 +15,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.source import Source, Span
+from planc.source import MAX_BYTES, Source, Span
 from planc.syntax import errors, nodes
 from planc.syntax.faults import FILE_TOO_LARGE, NESTED_TOO_DEEPLY
 from planc.syntax.lexer import END, ERROR, MAX_NESTING, Lexer, Token
-
-MAX_BYTES = 1 << 20
 
 #: Faults reported in one file; reading stops there, as what follows says nothing new.
 MAX_FAULTS = 100
@@ -77,6 +75,20 @@ def parse_value(source: Source, start: int) -> tuple[Any, tuple[Diagnostic, ...]
     if len(entries) == 1 and isinstance(entries[0], nodes.Field):
         return entries[0].value, tuple(diagnostics)
     return nodes.Bad(Span(source, start, end), ()), tuple(diagnostics)
+
+
+def cut(source: Source) -> list[list[Token]] | None:
+    """The tokens of a text, cut where `parse` cuts it into parts that it reads each by itself; None if it reads none."""
+    if MAX_BYTES < len(source.text):
+        return None
+    tokens, too_deep = _tables().lexer.scan(source.text)
+    return _segments(source, tokens) if too_deep is None else None
+
+
+def parse_part(source: Source, part: list[Token]) -> tuple[list[Any], tuple[Diagnostic, ...]]:
+    """The nodes of one part, as `parse` finds them, and a diagnostic for each fault in it."""
+    diagnostics: list[Diagnostic] = []
+    return _read_segment(source, _tables(), part, diagnostics), tuple(diagnostics)
 
 
 def parse_block(source: Source, start: int, end: int) -> nodes.Block:
@@ -144,7 +156,8 @@ def _segments(source: Source, tokens: list[Token]) -> list[list[Token]]:
     depth = 0
     for at, token in enumerate(tokens):
         opens = token.type in _OPENS_SEGMENT and (depth <= 0 or _is_first_on_line(source, token))
-        if opens or (_is_header(tokens, at) and _is_first_on_line(source, token)):
+        mistyped = token.type in ("NAME", ERROR) and _is_header(tokens, at)
+        if opens or (mistyped and _is_first_on_line(source, token)):
             segments.append([])
             depth = 0
         depth += (token.type == "LBRACE") - (token.type == "RBRACE")
@@ -348,7 +361,7 @@ def _span(source: Source, token: Token) -> Span:
 _ESCAPES = {'\\"': '"', "\\\\": "\\", "\\n": "\n", "\\t": "\t"}
 
 
-def _unquote(text: str) -> str:
+def unquoted(text: str) -> str:
     """The value of a quoted string. Unknown escapes are left as they stand; the resolver reports them."""
     inner = text[1:-1]
     if "\\" not in inner:
@@ -364,12 +377,12 @@ def _unquote(text: str) -> str:
 def _name(source: Source, value: Any) -> nodes.Name:
     if isinstance(value, Token):
         text = _text(source, value)
-        return nodes.Name(_span(source, value), _unquote(text) if value.type == "STRING" else text)
+        return nodes.Name(_span(source, value), unquoted(text) if value.type == "STRING" else text)
     return nodes.Name(value.span, "") if isinstance(value, nodes.Bad) else value
 
 
 def _string(source: Source, token: Token) -> nodes.String:
-    return nodes.String(_span(source, token), _unquote(_text(source, token)))
+    return nodes.String(_span(source, token), unquoted(_text(source, token)))
 
 
 def _use(source: Source, span: Span, children: list[Any]) -> Any:
@@ -460,4 +473,4 @@ _HANDLERS: dict[str, _Make] = {
     "name": lambda source, span, c: _name(source, c[0]),
 }
 
-__all__ = ["MAX_BYTES", "Parsed", "parse", "parse_block"]
+__all__ = ["Parsed", "parse", "parse_block"]

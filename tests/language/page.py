@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from types import ModuleType
 
+from planc import source
 from planc.explanation import docstring_parts
 from planc.facts.facts import FACTS
 from planc.kinds import all_kinds
@@ -27,7 +28,7 @@ _TABLE = re.compile(r"(<!-- table: ([\w -]+) -->\n).*?(<!-- end -->)", re.S)
 
 #: What each limit bounds, the module and name of the constant, and the code of the fault beyond it.
 LIMITS: tuple[tuple[str, ModuleType, str, str], ...] = (
-    ("bytes of a file", parse, "MAX_BYTES", "PLN002"),
+    ("bytes of a file", source, "MAX_BYTES", "PLN002"),
     ("brackets one inside the other", lexer, "MAX_NESTING", "PLN003"),
     ("syntax faults that are reported of one file", parse, "MAX_FAULTS", ""),
     ("items of a list", coerce, "MAX_ITEMS", "PLN031"),

@@ -19,9 +19,9 @@ from planc.plan.scope import MAX_USES
 from planc.plan.solve import MOST
 from planc.readers.config import MAX_DIGITS as MAX_CONFIG_DIGITS
 from planc.readers.json_text import MAX_NESTING as MAX_JSON_NESTING
-from planc.source import Source
+from planc.source import MAX_BYTES, Source
 from planc.syntax.lexer import MAX_NESTING
-from planc.syntax.parse import MAX_BYTES, MAX_FAULTS
+from planc.syntax.parse import MAX_FAULTS
 from tests.analysis import analysis_of, analysis_of_file, codes, faults
 
 CARD = "gpu card { memory = 80 GiB  bf16 = true }\n"
