@@ -102,10 +102,14 @@ def _link(scope: Scope, load: Load, made: Made) -> None:
 
 def _scope(source: Source, made: Made) -> Scope:
     """The scope of a file by itself."""
-    if (source, True) in made:
-        return made[source, True]
-    file, diagnostics = parse(source)
-    scope = made[source, True] = Scope(source, file)
+    if (source, True) not in made:
+        made[source, True] = scope_of(source, *parse(source))
+    return made[source, True]
+
+
+def scope_of(source: Source, file: nodes.File, diagnostics: tuple[Diagnostic, ...]) -> Scope:
+    """The scope of a file that was parsed, by itself, with what was found while parsing it."""
+    scope = Scope(source, file)
     scope.faults.extend(diagnostics)
     report = scope.faults.append
     scope.blocks = blocks = dict[tuple[str, str], nodes.Block]()
