@@ -24,6 +24,8 @@ right:
 - `facts/` derives numbers, a module a subject. A fact is a formula with its inputs; its docstring is its evidence.
 - `rules/` judge: a file a rule, found by its name; the docstring is the page that `planc rule` shows.
 - `targets/` write: a file a target, found by its name, with `templates/<target>/` and schemas beside it.
+- `format/` gives a text its canonical layout, from its tokens and comments (`pieces.py`) over words and line breaks
+  (`layout.py`) to columns (`columns.py`).
 - `compiler.py` is the pipeline on one screen, `kinds.py` lists all that it can report; `explanation.py` and
   `manifest.py` put its result into what `explain` shows and `compile` leaves beside its files. `commands/` is the only
   part that reads, writes, prints or exits; `resources.py` finds the data that is shipped. `catalogue/` holds GPUs and
@@ -31,8 +33,8 @@ right:
 
 What holds everywhere (`tests/test_layers.py` checks the first two):
 
-- Imports go down only: commands, compiler, rules | targets, facts, plan, readers, syntax, diagnostics, source. Rules
-  and targets never import each other or their neighbours.
+- Imports go down only: commands, compiler, rules | targets | format, facts, plan, readers, syntax, diagnostics,
+  source. Rules and targets never import each other or their neighbours.
 - Nothing below `commands/` touches the world, but for `resources.py`, which reads what is shipped. Files that a plan
   uses come in through one `load` function.
 - No stage raises for what a user wrote: it returns a value and diagnostics, and carries on. What is faulty, missing

@@ -20,7 +20,7 @@ LAYERS = (
     ("planc.readers",),
     ("planc.plan",),
     ("planc.facts",),
-    ("planc.rules", "planc.targets"),
+    ("planc.rules", "planc.targets", "planc.format"),
     ("planc.compiler", "planc.kinds", "planc.manifest", "planc.explanation"),
     ("planc.commands",),
     ("planc.__main__",),

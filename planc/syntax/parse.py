@@ -61,6 +61,11 @@ def parse(source: Source) -> Parsed:
     return Parsed(nodes.File(whole, settings, uses, blocks, complete), tuple(diagnostics))
 
 
+def scan(text: str) -> list[Token]:
+    """The tokens of a text, closed by `$END`, as far as brackets are not nested too deeply."""
+    return _tables().lexer.scan(text).tokens
+
+
 def parse_value(source: Source, start: int) -> tuple[Any, tuple[Diagnostic, ...]]:
     """The value that stands from an offset to the end of a text, as after `field =`, and what is wrong with it."""
     tables = _tables()
@@ -473,4 +478,4 @@ _HANDLERS: dict[str, _Make] = {
     "name": lambda source, span, c: _name(source, c[0]),
 }
 
-__all__ = ["Parsed", "parse", "parse_block"]
+__all__ = ["Parsed", "parse", "parse_block", "scan"]

@@ -1,0 +1,1 @@
+"""The canonical layout of a plan file: text in, text out."""
