@@ -42,6 +42,8 @@ class Files:
             if name not in self._known:
                 self._known[name] = self._catalogue(name)
             return self._known[name]
+        if "\0" in name:
+            return "a path holds no zero byte"
         if os.path.isabs(name):
             return "the path is absolute; it has to be relative to this file"
         importer_path = self._real_paths.get(importer, "-") if importer is not None else "-"

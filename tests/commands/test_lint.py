@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from planc.resources import read_text
+from planc.commands.files import Files
 from tests.commands.cli import BROKEN, CLEAN, command, environment, planc
 
 WARNED = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, megatron-bridge]").replace("shard { stage = 1 }", "")
@@ -158,6 +159,10 @@ def test_files_that_cannot_be_used(tmp_path: Path, name: str, reason: str) -> No
     assert outcome.stdout.startswith("error[PLN022]")
     assert reason in outcome.stdout
     assert str(tmp_path) not in outcome.stdout
+
+
+def test_a_name_with_a_zero_byte_is_no_file() -> None:
+    assert Files().load("a\0.plan", None) == "a path holds no zero byte"
 
 
 def test_a_used_file_may_lie_anywhere_in_the_project(tmp_path: Path) -> None:
