@@ -14,8 +14,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from planc.resources import read_text
 from planc.commands.files import Files
+from planc.resources import read_text
 from tests.commands.cli import BROKEN, CLEAN, command, environment, planc
 
 WARNED = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, megatron-bridge]").replace("shard { stage = 1 }", "")
