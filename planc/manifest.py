@@ -27,10 +27,30 @@ class Manifest(NamedTuple):
     hashes: Mapping[str, tuple[str, ...]]
 
 
+class Origin(NamedTuple):
+    """What made the files beside the plan's own text: with the same again, the same files follow."""
+
+    file: str  # of the plan, from the project's root
+    settings: tuple[str, ...] = ()  # of `--set`, in their order
+    targets: tuple[str, ...] = ()  # of `--target`; none if all that the plan emits were meant
+
+
+class Contents(NamedTuple):
+    """All that a manifest says."""
+
+    version: str  # planc's
+    plan: str
+    sha256: str  # of the resolved plan
+    origin: Origin
+    hashes: Mapping[str, str]
+    executable: frozenset[str]
+    cut_short: bool
+
+
 def text_of(
-    plan: Plan, source: str, files: Iterable[EmittedFile], version: str, replaced: Mapping[str, tuple[str, ...]]
+    plan: Plan, origin: Origin, files: Iterable[EmittedFile], version: str, replaced: Mapping[str, tuple[str, ...]]
 ) -> str:
-    """The manifest as text: `source` is the plan's file from the project's root, `version` planc's.
+    """The manifest as text; `version` is planc's.
 
     `replaced` are the hashes that files of the folder may still have while they are being replaced; a manifest that has
     some is the mark of a compilation that was cut short.
@@ -38,12 +58,16 @@ def text_of(
     document: dict[str, Any] = {
         "version": VERSION,
         "planc": version,
-        "plan": {"name": plan.name, "file": source, "sha256": digest(canonical(resolved(plan)))},
+        "plan": {"name": plan.name, "file": origin.file, "sha256": hash_of(plan)},
         "files": [
             {"path": file.path, "sha256": digest(file.text), "executable": file.executable}
             for file in sorted(files, key=lambda file: file.path)
         ],
     }
+    if origin.settings:
+        document["settings"] = list(origin.settings)
+    if origin.targets:
+        document["targets"] = list(origin.targets)
     if replaced:
         document["replaced"] = {path: list(hashes) for path, hashes in sorted(replaced.items())}
     return json.dumps(document, indent=2) + "\n"
@@ -63,6 +87,25 @@ def read(text: str) -> Manifest:
     return Manifest(hashes)
 
 
+def contents(text: str) -> Contents | str:
+    """All that a manifest says, or why the text is none."""
+    try:
+        document = json.loads(text)
+        if document["version"] != VERSION:
+            return f"it has form {json.dumps(document['version'])}, and this planc knows form {VERSION}"
+        plan, entries = document["plan"], document["files"]
+        settings, targets = document.get("settings", []), document.get("targets", [])
+        origin = Origin(_word(plan["file"]), tuple(map(_word, settings)), tuple(map(_word, targets)))
+        hashes = {_word(entry["path"]): _word(entry["sha256"]) for entry in entries}
+        executable = frozenset(entry["path"] for entry in entries if entry["executable"])
+        name, sha256, cut_short = _word(plan["name"]), _word(plan["sha256"]), "replaced" in document
+        return Contents(_word(document["planc"]), name, sha256, origin, hashes, executable, cut_short)
+    except KeyError as error:
+        return f"it lacks `{error.args[0]}`"
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return "it is not in the form that planc writes"
+
+
 def resolved(plan: Plan) -> dict[str, Any]:
     """What a plan means as plain data: every field that has a value, and the targets with their options.
 
@@ -76,6 +119,11 @@ def resolved(plan: Plan) -> dict[str, Any]:
     }
 
 
+def hash_of(plan: Plan) -> str:
+    """SHA-256 of what a plan means."""
+    return digest(canonical(resolved(plan)))
+
+
 def canonical(data: Any) -> str:
     """The one JSON text of plain data: keys sorted, no blanks, ASCII."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"))
@@ -84,6 +132,12 @@ def canonical(data: Any) -> str:
 def digest(text: str) -> str:
     """SHA-256 of a text in UTF-8, in hexadecimal."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _fields(record: Record) -> dict[str, Any]:

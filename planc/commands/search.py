@@ -1,4 +1,6 @@
-"""Plan files in a folder: those that git does not ignore; where git has no say, those outside hidden folders."""
+"""Files in a folder, by how their names end: those that git does not ignore; where git has no say, those outside hidden
+folders.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,20 @@ from planc.commands.files import ENDING, reason_of
 
 
 def search(folder: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """The plan files below a folder, in order, and the folders that could not be read, each with the reason.
+    """The plan files below a folder, in order, and the folders that could not be read, each with the reason."""
+    return search_for(folder, ENDING)
+
+
+def search_for(folder: str, ending: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """The files below a folder whose names end so, in order, and the folders that could not be read, with the reason.
 
     Links to folders are not followed, so the search ends; repositories inside a repository are left to themselves, as
     git leaves them. A folder that is ignored as a whole was named on purpose: it is searched as if there were no git.
     """
     unread: list[tuple[str, str]] = []
-    found = _listed_by_git(folder)
+    found = _listed_by_git(folder, ending)
     if found is None:
-        found = _walk(folder, unread)
+        found = _walk(folder, ending, unread)
     return sorted(map(_plain, found), key=lambda path: path.split(os.sep)), unread
 
 
@@ -24,7 +31,7 @@ def _plain(path: str) -> str:
     return path.removeprefix("." + os.sep)
 
 
-def _walk(folder: str, unread: list[tuple[str, str]]) -> set[str]:
+def _walk(folder: str, ending: str, unread: list[tuple[str, str]]) -> set[str]:
     found = set()
     folders = [folder]
     while folders:
@@ -38,15 +45,15 @@ def _walk(folder: str, unread: list[tuple[str, str]]) -> set[str]:
             if entry.is_dir(follow_symlinks=False):
                 if not entry.name.startswith("."):
                     folders.append(entry.path)
-            elif entry.name.endswith(ENDING) and os.path.isfile(entry.path):
+            elif entry.name.endswith(ending) and os.path.isfile(entry.path):
                 found.add(entry.path)
     return found
 
 
-def _listed_by_git(folder: str) -> set[str] | None:
+def _listed_by_git(folder: str, ending: str) -> set[str] | None:
     """What git tracks, and what it neither tracks nor ignores; None where it has no say: no git, or no repository."""
     git = ["git", "-C", folder, "-c", "core.fsmonitor=false"]
-    listing = _output_of([*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f"*{ENDING}"])
+    listing = _output_of([*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f"*{ending}"])
     if listing is None or (not listing and _output_of([*git, "check-ignore", "."]) is not None):
         return None
     paths = (os.path.join(folder, os.fsdecode(name)) for name in listing.split(b"\0") if name)

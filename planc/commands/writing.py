@@ -5,7 +5,7 @@ with a dot. A new folder is then renamed into place, which is one step. In a fol
 logs and other files of the user's, each file is replaced by one rename, so that a running job never misses one; if a
 step fails, those before it are undone. Meanwhile the manifest lists the old and the new hash of each file, so that a
 run that was killed half-way does not make the next one take planc's own files for edited ones. Two runs at once take
-turns, else each would undo half of the other.
+turns, else each would undo half of the other; whoever has the turn removes what a run that was killed left behind.
 """
 
 from __future__ import annotations
@@ -13,12 +13,20 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from planc import manifest
 from planc.targets.target import EmittedFile
+
+#: The name of a folder in which a run prepares what it writes, and what such a folder may hold.
+_STAGING = re.compile(r"\..+\.planc-(\d{1,9})")
+_STAGED = {"new", "old", "journal"}
+
+#: What stands for the hash of what has none.
+NO_HASHES = ("not a file", "not text")
 
 
 class Changes(NamedTuple):
@@ -35,30 +43,65 @@ class Changes(NamedTuple):
 @contextlib.contextmanager
 def turn(folder: str) -> Iterator[None]:
     """A run's turn to write below a folder, which is made if it is not there; where nothing can be locked, no wait."""
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # a folder that cannot be made is reported where it is written to
-            os.makedirs(folder, exist_ok=True)
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with contextlib.suppress(OSError):  # a folder that cannot be made is reported where it is written to
+        os.makedirs(folder, exist_ok=True)
+    with _locked(folder, fcntl.LOCK_EX) as is_locked:
+        if is_locked:
+            _sweep(folder)
         yield
+
+
+@contextlib.contextmanager
+def quiet(folder: str) -> Iterator[None]:
+    """A time in which no run writes below a folder, for one that reads; where nothing can be locked, no wait."""
+    with _locked(folder, fcntl.LOCK_SH):
+        yield
+
+
+def is_staging(path: str) -> bool:
+    """Whether a path leads through a folder in which a run prepares what it writes."""
+    return any(_STAGING.fullmatch(part) for part in path.split(os.sep))
 
 
 def is_there(folder: str, file: EmittedFile) -> bool:
     """Whether a file is in a folder just as it would be written."""
-    return _hash(os.path.join(folder, file.path)) == manifest.digest(file.text)
+    return hash_of(os.path.join(folder, file.path)) == manifest.digest(file.text)
+
+
+def hash_of(path: str) -> str | None:
+    """SHA-256 of a file; of what is no readable text file, words that are no hash; None if nothing is there."""
+    if not os.path.lexists(path):
+        return None
+    if os.path.islink(path) or not os.path.isfile(path):
+        return "not a file"
+    text = text_of(path)
+    return "not text" if text is None else manifest.digest(text)
+
+
+def text_of(path: str) -> str | None:
+    """The text of a file, None if it has none that can be read."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return None
+
+
+def is_below(name: str) -> bool:
+    """Whether a path from a manifest, which anybody may have edited, stays in the folder."""
+    return not os.path.isabs(name) and ".." not in name.split("/") and name != manifest.NAME
 
 
 def changes(folder: str, files: Iterable[EmittedFile], force: bool) -> Changes:
     """What writing these files into a folder comes to; with `force` nothing is a conflict but a folder in the way."""
     files = tuple(sorted(files, key=lambda file: file.path))
-    known = manifest.read(_text(os.path.join(folder, manifest.NAME)) or "").hashes
+    known = manifest.read(text_of(os.path.join(folder, manifest.NAME)) or "").hashes
     written: list[EmittedFile] = []
     unchanged, removed, kept, conflicts = [], [], [], []
     old_hashes: dict[str, tuple[str, ...]] = {}
     for file in files:
         path = os.path.join(folder, file.path)
-        present = _hash(path)
+        present = hash_of(path)
         if present == manifest.digest(file.text) and file.executable == os.access(path, os.X_OK):
             unchanged.append(file.path)
             continue
@@ -70,8 +113,8 @@ def changes(folder: str, files: Iterable[EmittedFile], force: bool) -> Changes:
         if os.path.isdir(path) or not (own or force):
             conflicts.append(file.path)
     for name in sorted(set(known) - {file.path for file in files}):
-        present = _hash(os.path.join(folder, name))
-        if present is None or not _is_below(name):
+        present = hash_of(os.path.join(folder, name))
+        if present is None or not is_below(name):
             continue
         if present in known[name]:
             removed.append(name)
@@ -84,7 +127,7 @@ def changes(folder: str, files: Iterable[EmittedFile], force: bool) -> Changes:
 def write(folder: str, changed: Changes, manifest_text: Callable[[dict[str, tuple[str, ...]]], str]) -> None:
     """Writes and removes what `changes` found, the manifest last; `manifest_text` makes it from the replaced hashes."""
     final = EmittedFile(manifest.NAME, manifest_text({}))
-    if not (changed.written or changed.removed) and _text(os.path.join(folder, manifest.NAME)) == final.text:
+    if not (changed.written or changed.removed) and text_of(os.path.join(folder, manifest.NAME)) == final.text:
         return
     folder = os.path.realpath(folder)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
@@ -99,6 +142,47 @@ def write(folder: str, changed: Changes, manifest_text: Callable[[dict[str, tupl
             os.rename(os.path.join(staging, "new"), folder)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: str, kind: int) -> Iterator[bool]:
+    """Locks a folder, and says whether that was possible."""
+    with contextlib.ExitStack() as stack:
+        is_locked = False
+        with contextlib.suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, kind)
+            is_locked = True
+        yield is_locked
+
+
+def _sweep(folder: str) -> None:
+    """Removes what runs that were killed left in a folder whose lock is held.
+
+    The lock alone says that nobody writes here; the number of a process that still runs is one more reason to wait, as
+    a folder of another machine may be locked in its own way. Nothing goes that is not just what a run leaves.
+    """
+    for name in os.listdir(folder):
+        match, path = _STAGING.fullmatch(name), os.path.join(folder, name)
+        if match is None or os.path.islink(path) or not os.path.isdir(path):
+            continue
+        with contextlib.suppress(OSError):
+            if not _is_alive(int(match[1])) and set(os.listdir(path)) <= _STAGED:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    """Whether another process has this number."""
+    if process in (0, os.getpid()):
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
 
 
 def _replace(folder: str, staging: str, changed: Changes) -> None:
@@ -148,26 +232,3 @@ def _fill(folder: str, files: Iterable[EmittedFile]) -> None:
             opened.write(file.text.encode())
             opened.flush()
             os.fsync(descriptor)  # else a rename may outlive a power cut that the content does not
-
-
-def _hash(path: str) -> str | None:
-    """SHA-256 of a file; of what is no readable text file, words that are no hash; None if nothing is there."""
-    if not os.path.lexists(path):
-        return None
-    if os.path.islink(path) or not os.path.isfile(path):
-        return "not a file"
-    text = _text(path)
-    return "not text" if text is None else manifest.digest(text)
-
-
-def _text(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except (OSError, ValueError):
-        return None
-
-
-def _is_below(name: str) -> bool:
-    """Whether a path from a manifest, which anybody may have edited, stays in the folder."""
-    return not os.path.isabs(name) and ".." not in name.split("/") and name != manifest.NAME

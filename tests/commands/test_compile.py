@@ -54,10 +54,18 @@ def test_it_writes_every_file_and_a_manifest(folder: Path) -> None:
     jsonschema.validate(found, json.loads(read_text("schemas/manifest.schema.json")))
     assert found["plan"]["name"] == "run"
     assert found["plan"]["file"] == "a.plan"
+    assert found.keys() == {"version", "planc", "plan", "files"}
     for entry in found["files"]:
         written = (folder / "out" / "run" / entry["path"]).read_bytes()
         assert entry["sha256"] == hashlib.sha256(written).hexdigest()
         assert entry["executable"] == os.access(folder / "out" / "run" / entry["path"], os.X_OK)
+
+
+def test_the_manifest_tells_what_else_made_the_files(folder: Path) -> None:
+    compiled(folder, "--set", "batch.micro=2", "--set", "batch.micro=4", "--target", "torchrun")
+    found = manifest(folder)
+    jsonschema.validate(found, json.loads(read_text("schemas/manifest.schema.json")))
+    assert (found["settings"], found["targets"]) == (["batch.micro=2", "batch.micro=4"], ["torchrun"])
 
 
 def test_the_same_plan_gives_the_same_bytes(folder: Path) -> None:
@@ -201,6 +209,7 @@ def test_a_run_that_was_killed_half_way_is_healed_by_the_next(folder: Path) -> N
         arguments = [*command()[:1], "-c", stop, str(step)]
         killed = subprocess.run(arguments, cwd=folder, env=environment(), capture_output=True, check=False)
         assert killed.returncode == 9, killed.stderr
+        assert list((folder / "out").glob(".run.planc-*")), "the run did not die where it should"
         plan = (folder / "a.plan").read_text()
         (folder / "a.plan").write_text(plan.replace("other.py", f"other{step}.py"))
         outcome = planc("compile", "a.plan", "-o", "out", cwd=folder)  # neither old nor new: a third version
@@ -209,7 +218,26 @@ def test_a_run_that_was_killed_half_way_is_healed_by_the_next(folder: Path) -> N
         (folder / "a.plan").write_text(CLEAN)
         assert planc("compile", "a.plan", "-o", "out", cwd=folder).returncode == 0
         assert content(folder / "out" / "run") == old
+        assert [path.name for path in (folder / "out").iterdir()] == ["run"]
         (folder / "a.plan").write_text(plan)
+
+
+def test_only_what_a_killed_run_left_is_swept(folder: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = folder / "out" / f".run.planc-{gone.pid}"
+    alive = folder / "out" / f".run.planc-{os.getpid()}"
+    mine = folder / "out" / f".mine.planc-{gone.pid}"
+    linked = folder / "out" / f".linked.planc-{gone.pid}"
+    for path in (left / "new", left / "old", alive / "new", mine / "notes", folder / "elsewhere" / "new"):
+        path.mkdir(parents=True)
+    linked.symlink_to(folder / "elsewhere")
+    (left / "new" / "torchrun.sh").write_text("half of it")
+    assert planc("compile", "--check", "a.plan", "-o", "out", cwd=folder).returncode == 1
+    assert left.exists()
+    assert planc("compile", "a.plan", "-o", "out", cwd=folder).returncode == 0
+    assert {path.name for path in (folder / "out").iterdir()} == {"run", alive.name, mine.name, linked.name}
+    assert (folder / "elsewhere" / "new").exists()
 
 
 def test_a_failure_half_way_is_undone(folder: Path) -> None:

@@ -50,7 +50,7 @@ def one(data: bytes) -> None:
             explanation.explain(plan, None)
             if not any(found.severity is Severity.ERROR for found in open_fields(plan)):
                 files = emit(plan)
-                manifest.text_of(plan, "case.plan", files, "0", {})
+                manifest.text_of(plan, manifest.Origin("case.plan"), files, "0", {})
     assert time.process_time() - started < SECONDS, "too slow"
     if not parse.parse(source).diagnostics:
         _lark().parse(text.removeprefix("\ufeff"))

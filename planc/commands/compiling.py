@@ -1,0 +1,97 @@
+"""What `planc compile` writes and `planc compile --check` compares with: a plan file's plans, and the files of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from planc.commands.files import Files
+from planc.commands.output import CannotWork, did_you_mean, is_error, quoted
+from planc.commands.reading import chosen_plans, read_one
+from planc.compiler import analyse, emit, open_fields
+from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
+from planc.manifest import Origin
+from planc.plan.faults import UNWRITTEN_TARGET
+from planc.plan.model import Plan
+from planc.targets import target_names
+from planc.targets.target import EmittedFile
+
+
+class Ready(NamedTuple):
+    """The chosen plans of a file, none if there is an error; what is wrong with it; and the names of the files read."""
+
+    plans: tuple[Plan, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    names: tuple[str, ...]
+    origin: Origin
+
+    def is_faulty(self) -> bool:
+        """Whether an error keeps the file from being compiled."""
+        return any(map(is_error, self.diagnostics))
+
+
+def ready(files: Files, file: str, names: Sequence[str], settings: Sequence[str], targets: Sequence[str]) -> Ready:
+    """The plans of a file with these names, or all of them, with `settings` set, to be compiled for `targets`."""
+    read = read_one(files, file)
+    analysis = analyse(read.sources, files.load, tuple(settings))
+    diagnostics = (*read.diagnostics, *analysis.diagnostics)
+    path = files.project_path(read.sources[0]) if read.sources else file
+    origin = Origin(path, tuple(settings), tuple(sorted(set(targets))))
+    if any(map(is_error, diagnostics)):
+        return Ready((), in_order(diagnostics), read.names, origin)
+    plans = chosen_plans(analysis.plans, names, file)
+    _check_targets(plans, targets)
+    still_open = (found for plan in plans if plan.targets for found in open_fields(plan))
+    diagnostics = in_order((*_with_unwritten(diagnostics, plans, targets), *still_open))
+    faulty = any(map(is_error, diagnostics))
+    return Ready(() if faulty else tuple(plans), diagnostics, read.names, origin)
+
+
+def emitted(plan: Plan, targets: Sequence[str], stays: Callable[[EmittedFile], bool]) -> tuple[EmittedFile, ...]:
+    """The files of a plan, each path once; targets that share a file emit the same text.
+
+    Where targets were chosen, `stays` says which files of the others are still part of what was compiled, as when a
+    launch script asks for the file of a second target.
+    """
+    files: dict[str, EmittedFile] = {}
+    for file in emit(plan, lambda choice: not targets or choice.name in targets):
+        if files.setdefault(file.path, file) != file:
+            raise CannotWork(f"two targets of plan {quoted(plan.name)} write `{file.path}`")
+    if files and targets:
+        for file in emit(plan, lambda choice: choice.is_written and choice.name not in targets):
+            if stays(file):
+                files.setdefault(file.path, file)
+    return tuple(files.values())
+
+
+def _check_targets(plans: Sequence[Plan], targets: Sequence[str]) -> None:
+    """Refuses a target that none of the plans emits: it would have been checked for none of them."""
+    emitted = sorted({choice.name for plan in plans for choice in plan.targets})
+    for name in targets:
+        if name not in emitted:
+            known = ", ".join(map(quoted, emitted)) or "nothing"
+            guess = did_you_mean(name, emitted)
+            raise CannotWork(f"target {quoted(name)} is not in `emit`{guess}; the plan emits {known}")
+
+
+def _with_unwritten(
+    diagnostics: tuple[Diagnostic, ...], plans: Sequence[Plan], targets: Sequence[str]
+) -> tuple[Diagnostic, ...]:
+    """The diagnostics, with an error in place of the warning for each target that is wanted but cannot be written."""
+    written = target_names()
+    needed = {
+        choice.span: choice.name
+        for plan in plans
+        for choice in plan.targets
+        if choice.name not in written and (not targets or choice.name in targets)
+    }
+    others = [name for name in written if any(plan.emits(name) for plan in plans)]
+    help = ("write the others with " + " ".join(f"`--target {name}`" for name in others),) if others else ()
+    errors = [
+        UNWRITTEN_TARGET.at(span, f"this version of planc does not write `{name}`", help=help)._replace(
+            severity=Severity.ERROR
+        )
+        for span, name in needed.items()
+    ]
+    warned = [found for found in diagnostics if found.code != UNWRITTEN_TARGET.code or found.primary.span not in needed]
+    return (*warned, *errors)
