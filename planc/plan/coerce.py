@@ -11,7 +11,7 @@ from planc.plan import faults
 from planc.plan.evaluate import FAULTY, Env, Val, described, evaluate, is_word, unescaped, word_of
 from planc.plan.model import Unknown
 from planc.plan.schema import Type
-from planc.plan.units import BANDWIDTH, BYTES, CURRENCIES, EXAMPLES, PLAIN, Amount, Dimension, name_of
+from planc.plan.units import BANDWIDTH, BYTES, CURRENCIES, EXAMPLES, PLAIN, UNITS, Amount, Dimension, name_of
 from planc.source import Span
 from planc.syntax import nodes
 
@@ -145,7 +145,9 @@ def _meant(val: Val, want: Type, span: Span) -> tuple[str, ...]:
     """What a size in place of a bandwidth, or a bare number in place of a quantity, may have meant."""
     text = span.text
     if val.dimension == BYTES and want.dimensions == (BANDWIDTH,) and text[-1:] == "B":
-        return (f"write `{text}/s`, or `{text[:-1]}bit/s` if bits are meant",)
+        bits = f"{text[:-1]}bit/s"
+        in_bits = f", or `{bits}` if bits are meant" if bits.lstrip("0123456789._ \t") in UNITS else ""
+        return (f"write `{text}/s`{in_bits}",)
     return ()
 
 
