@@ -1,0 +1,23 @@
+"""Diagnostics a line each, as editors and `grep` take them: `path:line:column: error[PLN101] message`.
+
+`[*]` before the message marks what `planc fix` repairs by itself, as it does in ruff's output of this name.
+"""
+
+from __future__ import annotations
+
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.diagnostics.report import Report
+from planc.diagnostics.text import visible
+
+
+def render(report: Report) -> str:
+    """One line for each diagnostic; nothing if there is none. Characters that do not print are shown as escapes."""
+    return "".join(f"{_line(diagnostic)}\n" for diagnostic in report.diagnostics)
+
+
+def _line(diagnostic: Diagnostic) -> str:
+    source = diagnostic.primary.span.source
+    line, column = source.position(diagnostic.primary.span.start)
+    mark = " [*]" if any(fix.safe for fix in diagnostic.fixes) else ""
+    kind = f"{diagnostic.severity.value}[{diagnostic.code}]{mark}"
+    return f"{visible(source.name)}:{line}:{column}: {kind} {visible(diagnostic.message)}"
