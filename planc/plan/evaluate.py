@@ -16,7 +16,7 @@ from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.model import Record, Unknown
 from planc.plan.quantities import amount
-from planc.plan.units import PLAIN, Dimension, exact, name_of, times
+from planc.plan.units import EXAMPLES, PLAIN, Dimension, exact, name_of, times
 from planc.source import Span
 from planc.syntax import nodes
 
@@ -298,8 +298,9 @@ def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
     if {left.form, right.form} == {"name", "text"}:
         left, right = left._replace(form="name"), right._replace(form="name")
     if left.form != right.form or (left.form == "number" and left.dimension != right.dimension):
-        span = node.right.span
-        env.report(faults.WRONG_TYPE.at(span, f"{described(right)} compared with {described(left)}"))
+        wrong, other, at = (left, right, node.left) if _with_unit(node.left, left, right) else (right, left, node.right)
+        help = _unquoted(node.left, right) or _unquoted(node.right, left) or _with_unit(at, wrong, other)
+        env.report(faults.WRONG_TYPE.at(at.span, f"{described(wrong)} compared with {described(other)}", help=help))
         return Val(FAULTY, "flag")
     if not equality and left.form not in ("number", "version"):
         env.report(faults.WRONG_TYPE.at(node.span, f"{described(left)} has no order", help=("compare with `==`",)))
@@ -324,6 +325,20 @@ def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
         ">=": lambda: b <= a,
     }
     return Val(bool(outcomes[node.operator]()), "flag")
+
+
+def _unquoted(node: Any, other: Val) -> tuple[str, ...]:
+    """Help for a word that stands in quotes."""
+    is_quoted_word = isinstance(node, nodes.String) and node.value in other.words
+    return (f"write `{node.value}` without quotes",) if is_quoted_word else ()
+
+
+def _with_unit(node: Any, val: Val, other: Val) -> tuple[str, ...]:
+    """Help for a number that is written without a unit beside a quantity that has one."""
+    plain = isinstance(node, nodes.Number) and val.form == other.form == "number" and val.dimension == PLAIN
+    if not plain or other.dimension == PLAIN or other.dimension not in EXAMPLES:
+        return ()
+    return (f"{name_of(other.dimension)} has a unit, as in `{EXAMPLES[other.dimension]}`",)
 
 
 def _absence(other: Val, positive: bool) -> Val:
@@ -361,9 +376,9 @@ def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
     if node.operator in ("+", "-"):
         if left.dimension != right.dimension:
             verb = "added to" if node.operator == "+" else "subtracted from"
-            env.report(
-                faults.WRONG_TYPE.at(node.right.span, f"{name_of(right.dimension)} {verb} {name_of(left.dimension)}")
-            )
+            message = f"{name_of(right.dimension)} {verb} {name_of(left.dimension)}"
+            help = _with_unit(node.right, right, left) or _with_unit(node.left, left, right)
+            env.report(faults.WRONG_TYPE.at(node.right.span, message, help=help))
             return ANY
         dimension = left.dimension
     else:
@@ -440,7 +455,8 @@ def _member(node: nodes.Member, env: Env) -> Val:
         return Val(FAULTY, "flag")
     if container.item and item.form not in (container.item, "any") and {container.item, item.form} != {"name", "text"}:
         due = described(Val(None, container.item, container.dimension))
-        env.report(faults.WRONG_TYPE.at(node.item.span, f"{described(item)} where {due} is due"))
+        help = _unquoted(node.item, container)
+        env.report(faults.WRONG_TYPE.at(node.item.span, f"{described(item)} where {due} is due", help=help))
         return Val(FAULTY, "flag")
     for side in (item, container):
         if isinstance(side.value, Unknown) or side.value is None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.source import MAX_BYTES, Source, Span
 from planc.syntax import errors, nodes
+from planc.syntax.conditions import conditions
 from planc.syntax.faults import FILE_TOO_LARGE, NESTED_TOO_DEEPLY
 from planc.syntax.lexer import END, ERROR, MAX_NESTING, Lexer, Token
 
@@ -198,7 +199,8 @@ def _read_segment(source: Source, tables: _Tables, segment: list[Token], diagnos
     unmatched = errors.unmatched_brace(source, segment)
     if unmatched is None:
         end = segment[-1].end
-        found = _run(source, tables, [*segment, Token(END, end, end)], diagnostics)
+        tokens = _without_slips(source, segment, diagnostics)
+        found = _run(source, tables, [*tokens, Token(END, end, end)], diagnostics)
         if any(not isinstance(node, nodes.Bad) for node in found):
             return found
     else:
@@ -209,6 +211,21 @@ def _read_segment(source: Source, tables: _Tables, segment: list[Token], diagnos
         return [nodes.Bad(span, ())]
     kind = source.text[segment[0].start : segment[0].end]
     return [nodes.Block(span, kind, _name(source, segment[1]), None, None, broken=True)]
+
+
+def _without_slips(source: Source, segment: list[Token], diagnostics: list[Diagnostic]) -> list[Token]:
+    """The tokens with one BAD in place of each condition of a rule that has a slip in it, which is reported."""
+    if not any(token.type == "VERB" for token in segment):
+        return segment
+    tokens: list[Any] = []
+    at = 0
+    for condition in conditions(source, segment):
+        if condition.slip is not None:
+            diagnostics.append(condition.slip)
+            start, end = segment[condition.start].start, segment[condition.end - 1].end
+            tokens.extend((*segment[at : condition.start], Skipped("BAD", start, end, ())))
+            at = condition.end
+    return [*tokens, *segment[at:]]
 
 
 def _run(source: Source, tables: _Tables, tokens: list[Token], diagnostics: list[Diagnostic]) -> list[Any]:
