@@ -1,6 +1,6 @@
 """Diagnostics a line each, as editors and `grep` take them: `path:line:column: error[PLN101] message`.
 
-`[*]` before the message marks what `planc fix` repairs by itself, as it does in ruff's output of this name.
+`[*]` before the message marks a fault with a safe fix, as in ruff's output of this name.
 """
 
 from __future__ import annotations
