@@ -1,4 +1,4 @@
-"""`planc rule`: the page of a rule, or the list of all of them."""
+"""`planc rule`: the pages of rules, or the list of all of them."""
 
 from __future__ import annotations
 
@@ -6,25 +6,65 @@ import argparse
 
 from planc.commands import output
 from planc.commands.output import CannotWork
+from planc.diagnostics.report import Kind
 from planc.kinds import all_kinds
+
+VERSION = 1  # of the form of the JSON; a key that is removed or changes its meaning raises it, a new key does not
 
 
 def run(arguments: list[str]) -> int:
     """Exit status: 0, or 2 if no rule has this code or name."""
-    parser = argparse.ArgumentParser(prog="planc rule", description="Show a rule's page, or list the rules.")
-    parser.add_argument("rule", nargs="?", metavar="CODE|NAME", help="such as PLN101 or indivisible-world-size")
-    wanted = parser.parse_args(arguments).rule
+    options = parser().parse_args(arguments)
     kinds = all_kinds()
-    if wanted is None:
+    wanted = tuple(_named(kinds, word) for word in options.rules)
+    if options.output_format == "json":
+        output.write(_as_json(wanted or kinds))
+    elif wanted:
+        output.write("\n".join(f"{kind.code} {kind.name} ({kind.severity.value})\n\n{kind.page}\n" for kind in wanted))
+    else:
         width = max(len(kind.name) for kind in kinds)
         for kind in kinds:
             summary = kind.page.partition("\n")[0]
             output.write(f"{kind.code}  {kind.name:<{width}}  {kind.severity.value:<7}  {summary}\n")
-        return 0
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `planc rule`."""
+    parser = argparse.ArgumentParser(
+        prog="planc rule",
+        description="Show the pages of rules, or list all rules. Exit status: 0, or 2 if there is no such rule.",
+    )
+    parser.add_argument("rules", nargs="*", metavar="CODE|NAME", help="such as PLN101 or indivisible-world-size")
+    parser.add_argument(
+        "--output-format",
+        choices=("text", "json"),
+        default="text",
+        help="json: the pages in their parts, as data; of all rules if none is named. default: text",
+    )
+    return parser
+
+
+def _named(kinds: tuple[Kind, ...], word: str) -> Kind:
     for kind in kinds:
-        if wanted.upper() == kind.code or wanted.lower() == kind.name:
-            output.write(f"{kind.code} {kind.name} ({kind.severity.value})\n\n{kind.page}\n")
-            return 0
+        if word.upper() == kind.code or word.lower() == kind.name:
+            return kind
     known = [*(kind.code for kind in kinds), *(kind.name for kind in kinds)]
-    guess = output.did_you_mean(wanted, known)
-    raise CannotWork(f"no rule {output.quoted(wanted)}{guess}; `planc rule` lists them")
+    guess = output.did_you_mean(word, known)
+    raise CannotWork(f"no rule {output.quoted(word)}{guess}; `planc rule` lists them")
+
+
+def _as_json(kinds: tuple[Kind, ...]) -> str:
+    """The document that `schemas/rules.schema.json` describes."""
+    import json
+
+    from planc.diagnostics.page import PARTS, parts
+    from planc.diagnostics.report import page_path
+
+    rules = []
+    for kind in kinds:
+        found = parts(kind.page)
+        head = {"code": kind.code, "name": kind.name, "severity": kind.severity.value}
+        page = page_path(kind.code, kind.name)
+        rules.append({**head, "page": page, "what": found[""], **{part.lower(): found[part] for part in PARTS}})
+    return json.dumps({"version": VERSION, "rules": rules}, indent=2) + "\n"
