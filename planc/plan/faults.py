@@ -53,7 +53,7 @@ UNKNOWN_FIELD = _fault(
     "a field that nobody reads is a setting that silently does nothing; DeepSpeed\n"
     "accepts `zero_optimisation` without a word.",
     _plan("parallel { tensr = 8 }"), _plan("parallel { tensor = 8 }"),
-    "correct the name; the note lists the fields that there are.",
+    "correct the name; where nothing is close, the note lists the fields that there are.",
     "docs/language.md, plan and template.",
 )  # fmt: skip
 
@@ -108,7 +108,8 @@ UNKNOWN_TARGET = _fault(
 
 UNWRITTEN_TARGET = _fault(
     "PLN018", "unwritten-target", "The target is known, but this version of planc does not write it.",
-    "the plan is checked for it all the same; `compile` needs `--target` to leave it out.",
+    "a plan is checked for a target that comes with a later planc, as far as that goes; its files would be missing on\n"
+    "the day, so `compile` writes nothing until `--target` leaves it out.",
     _plan("emit = [kubernetes]"), _plan("emit = [slurm]  launch { script = \"train.py\" }"),
     "compile with `--target` and the targets that are written, or upgrade planc.",
     "`planc targets`.",
@@ -134,7 +135,7 @@ UNKNOWN_UNIT = _fault(
 
 CIRCULAR = _fault(
     "PLN021", "circular-definition", "A value is defined by itself.",
-    "no order of evaluation gives it a value.",
+    "`layers = hidden` and `hidden = layers` wait for each other: no order of evaluation gives either a value.",
     "    model small { layers = hidden  hidden = layers  heads = 8  ffn = 4096  vocab = 32_000 }\n",
     "    model small { layers = 8  hidden = layers * 128  heads = 8  ffn = 4096  vocab = 32_000 }\n",
     "write one of the values of the chain out.",
@@ -151,7 +152,7 @@ UNUSABLE_IMPORT = _fault(
 
 AMBIGUOUS_NAME = _fault(
     "PLN023", "ambiguous-name", "Two used files define the name that is referred to.",
-    "which of the two is meant is not for planc to choose.",
+    "the two may have other sizes, and to take the first would make the result depend on the order of the `use` lines.",
     "two files that both define `model small`, and a plan that uses both and says `model = small`.",
     _plan(""),
     "use one of the files only, or define the block in this file: that hides the used ones.",
@@ -169,7 +170,7 @@ MISPLACED = _fault(
 
 DIVISION_BY_ZERO = _fault(
     "PLN025", "division-by-zero", "A value is divided by zero.",
-    "there is no such number.",
+    "no number times zero is eight, so `8 / 0` has no value, nor has anything that follows from it.",
     "    model small { layers = 8 / 0  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000 }\n", f"    {_MODEL}\n",
     "correct the divisor.",
     "arithmetic.",
@@ -205,7 +206,7 @@ CONFLICTING_TRAINERS = _fault(
 
 UNKNOWN_FUNCTION = _fault(
     "PLN029", "unknown-function", "A function does not exist, or is called with the wrong arguments.",
-    "the language has a fixed set of functions, and no others can be defined.",
+    "the language has a fixed set of functions, so that a plan means the same everywhere; a mistyped one is no other.",
     _plan("policies = [house]") + "    policy house { require modulo(cluster.nodes, 2) == 0 }\n",
     _plan("policies = [house]") + "    policy house { require divides(1, cluster.nodes) }\n",
     "use one of `divides ceil floor min max sum count any all`.",
