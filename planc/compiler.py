@@ -11,6 +11,7 @@ from planc.facts.facts import Facts
 from planc.plan import faults
 from planc.plan.candidates import Choices
 from planc.plan.emission import Targets
+from planc.plan.house import House
 from planc.plan.model import Choice, Located, Plan, Record, Unknown
 from planc.plan.resolve import resolve
 from planc.plan.schema import Field
@@ -40,15 +41,20 @@ class Analysis(NamedTuple):
 
 
 def analyse(
-    sources: tuple[Source, ...], load: Load, settings: tuple[str, ...] = (), made: Made | None = None
+    sources: tuple[Source, ...],
+    load: Load,
+    settings: tuple[str, ...] = (),
+    made: Made | None = None,
+    house: House | None = None,
 ) -> Analysis:
     """The plans that the sources declare, and every fault, in the order of the files and places.
 
     `load` supplies the files that a file uses: a Source, or the reason why it cannot be had.
     `settings` are `path=value` texts that the command line sets in every plan.
     `made` holds the files that were read before, for a caller that analyses many files one by one with one `load`.
+    `house` is what holds for every plan without being written in it.
     """
-    plans, parts, choices, found = resolve(sources, load, Targets(target_names(), _options), settings, made)
+    plans, parts, choices, found = resolve(sources, load, Targets(target_names(), _options), settings, made, house)
     diagnostics = list(found)
     skipped: list[Skipped] = []
     rules = all_rules()

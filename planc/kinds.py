@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from inspect import cleandoc
 
-from planc.diagnostics.diagnostic import Diagnostic, Fault
+from planc.diagnostics.diagnostic import Diagnostic, Fault, Severity
 from planc.diagnostics.report import Kind
 from planc.plan import faults as plan_faults
 from planc.readers import faults as reader_faults
+from planc.reporting import faults as reporting_faults
 from planc.rules import all_rules, page_of
 from planc.syntax import faults as syntax_faults
 from planc.targets import load_target, target_names
@@ -16,13 +17,18 @@ from planc.targets import load_target, target_names
 
 def all_kinds() -> tuple[Kind, ...]:
     """Every rule and every fault of the language and the targets, by code, each once."""
-    faults: list[Fault] = [*syntax_faults.FAULTS, *reader_faults.FAULTS, *plan_faults.FAULTS]
+    faults: list[Fault] = [*syntax_faults.FAULTS, *reader_faults.FAULTS, *plan_faults.FAULTS, *reporting_faults.FAULTS]
     for name in target_names():
         faults.extend(load_target(name).faults)
     found = {fault.code: Kind(fault.code, fault.name, fault.severity, cleandoc(fault.page)) for fault in faults}
     for rule in all_rules():
         found[rule.code] = Kind(rule.code, rule.name, rule.severity, cleandoc(page_of(rule)))
     return tuple(found[code] for code in sorted(found))
+
+
+def known_rules() -> dict[str, tuple[str, Severity]]:
+    """Name and severity of every kind, by code."""
+    return {kind.code: (kind.name, kind.severity) for kind in all_kinds()}
 
 
 def kinds_of(diagnostics: Iterable[Diagnostic]) -> tuple[Kind, ...]:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from planc.commands.files import Files
 from planc.compiler import Analysis, analyse
-from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
+from planc.kinds import known_rules
+from planc.reporting.suppressions import suppress
 from planc.source import Source
 
 
@@ -21,6 +23,14 @@ def analysis_of_file(path: Path) -> Analysis:
     source = files.read(str(path))
     assert isinstance(source, Source), source
     return analyse((source,), files.load)
+
+
+def reported_of(text: str) -> tuple[Diagnostic, ...]:
+    """What is left to report of a text that stands alone, by its suppressions."""
+    source = Source("case.plan", text)
+    found = analyse((source,), Files().load).diagnostics
+    outcome = suppress(found, (source,), known_rules)
+    return in_order((*outcome.diagnostics, *outcome.faults))
 
 
 def faults(analysis: Analysis) -> list[Diagnostic]:

@@ -21,6 +21,7 @@ LAYERS = (
     ("planc.plan",),
     ("planc.facts",),
     ("planc.rules", "planc.targets", "planc.format"),
+    ("planc.reporting",),
     ("planc.compiler", "planc.kinds", "planc.manifest", "planc.explanation"),
     ("planc.commands",),
     ("planc.__main__",),

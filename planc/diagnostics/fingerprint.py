@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.source import Source
 
 
-def fingerprints(diagnostics: Iterable[Diagnostic]) -> tuple[str, ...]:
+def _name(source: Source) -> str:
+    return source.name
+
+
+def fingerprints(diagnostics: Iterable[Diagnostic], name_of: Callable[[Source], str] = _name) -> tuple[str, ...]:
     """A fingerprint for each diagnostic of one run, in their order: 32 hexadecimal digits, each of them once.
 
-    It is made of the file's name, the code, the text of the place and its whole line, both without blanks. So it stays
-    when other lines come or go and when the file is laid out anew, and it changes when the line is rewritten.
+    It is made of the file's name (that under which it is shown, or what `name_of` gives), the code, the text of the
+    place and its whole line, both without blanks. So it stays when other lines come or go and when the file is laid out
+    anew, and it changes when the line is rewritten.
 
     The message is left out: it holds numbers that are written elsewhere (`does not divide the world size 64`), and a
     cluster with more nodes would make an old fault a new one. Faults that are alike in all of this are counted, from
@@ -29,7 +34,7 @@ def fingerprints(diagnostics: Iterable[Diagnostic]) -> tuple[str, ...]:
         if (source, number) not in lines:
             lines[source, number] = _digest(_without_blanks(source.line(number)))
         place = _digest(_without_blanks(diagnostic.primary.span.text))
-        fault = _digest("\0".join((source.name, diagnostic.code, place, lines[source, number])))
+        fault = _digest("\0".join((name_of(source), diagnostic.code, place, lines[source, number])))
         found.append(_digest(f"{fault}\0{seen[fault]}")[:32])
         seen[fault] += 1
     return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
@@ -14,8 +14,8 @@ from planc.plan.instance import Instance
 from planc.plan.model import Choice, Located, Origin, PolicyRule, Record, Unknown
 from planc.plan.policies import policy_rules
 from planc.plan.schema import ANNOUNCED, TRAINERS, Field
-from planc.plan.scope import lookup
-from planc.plan.shape import BROKEN, Shape, head_of
+from planc.plan.scope import Scope, lookup
+from planc.plan.shape import BROKEN, NOWHERE, Shape, head_of
 from planc.syntax import nodes
 
 
@@ -26,20 +26,25 @@ class Targets(NamedTuple):
     options: Callable[[str], tuple[Field, ...]]
 
 
-def rules_of(instance: Instance) -> tuple[PolicyRule, ...]:
-    """The rules of the policies that the plan asks to be judged by, with what it sets in them."""
-    slot = instance.root.slots.get("policies")
-    if slot is None or not isinstance(slot.value, nodes.List):
-        return ()
+def rules_of(instance: Instance, always: Sequence[tuple[Scope, nodes.Block]]) -> tuple[PolicyRule, ...]:
+    """The rules of the policies that judge the plan: those that it names, with what it sets in them, and the given."""
     found: list[PolicyRule] = []
-    for item in slot.value.items:
+    slot = instance.root.slots.get("policies")
+    named = slot.value.items if slot is not None and isinstance(slot.value, nodes.List) else ()
+    scope = slot.scope if slot is not None else NOWHERE
+    for item in named:
         head = head_of(item)
-        block = lookup(slot.scope, ("policy",), head, _ignore) if head is not None else None
+        block = lookup(scope, ("policy",), head, _ignore) if head is not None else None
         shape = instance.merger.block(*block) if block else None
         if shape is not None and isinstance(item, nodes.Narrowed):
-            shape = instance.merger.apply(shape, item.body, (), slot.scope, "policy")
+            shape = instance.merger.apply(shape, item.body, (), scope, "policy")
         if shape is not None:
             found.extend(policy_rules(shape, _ignore))
+    for where, policy in always:
+        shape = instance.merger.block(where, policy)
+        known = {rule.span for rule in found}
+        if shape is not None:
+            found.extend(rule for rule in policy_rules(shape, _ignore) if rule.span not in known)
     return tuple(found)
 
 

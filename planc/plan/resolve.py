@@ -7,12 +7,13 @@ from typing import NamedTuple
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.plan.candidates import Choices, choices_of, open_slots
 from planc.plan.emission import Targets, emitted, gradients_of, rules_of, targets_of
+from planc.plan.house import House, policies_of, scope_of_house, with_versions
 from planc.plan.instance import Instance
 from planc.plan.merge import Merger
 from planc.plan.model import Open, Origin, Plan, Record
 from planc.plan.overrides import overrides
 from planc.plan.policies import policy_rules
-from planc.plan.scope import Load, Made, Report, Scope, circles, scopes
+from planc.plan.scope import Load, Made, Report, Scope, circles, scopes, with_used
 from planc.plan.shape import Shape, standing_alone
 from planc.source import Source
 
@@ -35,19 +36,24 @@ def resolve(
     targets: Targets,
     settings: tuple[str, ...] = (),
     made: Made | None = None,
+    house: House | None = None,
 ) -> Resolved:
     """What the sources mean, with the files that they use, and every fault of their text and meaning.
 
     settings: `path=value` texts of the command line, set in every plan of the sources.
     made: the files that were read before; those that are read now are added.
+    house: what holds for every plan of the sources.
     """
+    made = {} if made is None else made
     bodies, found = overrides(settings)
     diagnostics: list[Diagnostic] = list(found)
     merger = Merger(diagnostics.append, load)
     plans: list[Plan] = []
     parts: list[Plan] = []
     choices: list[tuple[Choices, tuple[tuple[Diagnostic, ...], ...]]] = []
-    every = _all_scopes(scopes(sources, load, {} if made is None else made))
+    given = scopes(sources, load, made)
+    home = None if house is None else with_used(scope_of_house(house), load, made)
+    every = _all_scopes([*given, home] if home is not None else given)
     diagnostics.extend(circles(every))
     for scope in every:
         diagnostics.extend(scope.faults)
@@ -64,17 +70,19 @@ def resolve(
             if block.kind == "policy":
                 policy_rules(shape, diagnostics.append)
             elif block.kind == "plan":
+                if house is not None and home is not None:
+                    shape = with_versions(shape, house, merger, home)
                 for body in bodies:
                     shape = merger.apply(shape, body, (), scope, "plan", Origin.OVERRIDDEN)
-                plans.append(_plan(shape, merger, targets, diagnostics.append))
+                plans.append(_plan(shape, merger, targets, home, diagnostics.append))
                 if plans[-1].open:
-                    choices.extend(_choices(shape, merger, targets))
+                    choices.extend(_choices(shape, merger, targets, home))
             elif own:
                 parts.append(_part(shape, block.kind, merger))
     return Resolved(tuple(plans), tuple(parts), tuple(choices), tuple(diagnostics))
 
 
-def _plan(shape: Shape, merger: Merger, targets: Targets, report: Report) -> Plan:
+def _plan(shape: Shape, merger: Merger, targets: Targets, home: Scope | None, report: Report) -> Plan:
     """The plan of a shape, with all of its fields."""
     instance = Instance(shape, merger, report)
     fields = {name: instance.located((name,)) for name in shape.fields}
@@ -90,18 +98,19 @@ def _plan(shape: Shape, merger: Merger, targets: Targets, report: Report) -> Pla
         )
     left_open = tuple(Open(".".join(path), slot.entry) for path, slot in open_slots(shape))
     name = str(shape.word)
-    return Plan(name, shape.span, fields, policies=rules_of(instance), targets=chosen, left_open=left_open)
+    rules = rules_of(instance, policies_of(home) if home is not None else [])
+    return Plan(name, shape.span, fields, policies=rules, targets=chosen, left_open=left_open)
 
 
 def _choices(
-    shape: Shape, merger: Merger, targets: Targets
+    shape: Shape, merger: Merger, targets: Targets, home: Scope | None
 ) -> list[tuple[Choices, tuple[tuple[Diagnostic, ...], ...]]]:
     """What the plan may become, with the faults of meaning of each candidate plan."""
     reports: list[list[Diagnostic]] = []
 
     def settle(settled: Shape) -> Plan:
         reports.append([])
-        return _plan(settled, merger, targets, reports[-1].append)
+        return _plan(settled, merger, targets, home, reports[-1].append)
 
     found, at = [], 0
     for choice in choices_of(Instance(shape, merger, _ignore), settle):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic, Label
-from planc.diagnostics.names import nearest
+from planc.diagnostics.names import did_you_mean
 from planc.plan import faults
 from planc.source import CATALOGUE, Source, Span
 from planc.syntax import nodes
@@ -19,6 +20,9 @@ Report = Callable[[Diagnostic], None]
 
 #: Files that may be used one through the other.
 MAX_USES = 32
+
+#: Names that a message lists; it counts the others.
+_LISTED = 12
 
 
 class Scope:
@@ -62,10 +66,10 @@ Made = dict[tuple[Source, bool], Scope]
 
 def scopes(sources: tuple[Source, ...], load: Load, made: Made) -> list[Scope]:
     """The scope of each source; used files are read once each."""
-    return [_with_used(_scope(source, made), load, made) for source in sources]
+    return [with_used(_scope(source, made), load, made) for source in sources]
 
 
-def _with_used(scope: Scope, load: Load, made: Made) -> Scope:
+def with_used(scope: Scope, load: Load, made: Made) -> Scope:
     """The scope with those of the files that it uses, and that these use: a file's blocks may refer to them."""
     level, seen = [scope], {id(scope)}
     for _ in range(MAX_USES):
@@ -93,11 +97,19 @@ def _link(scope: Scope, load: Load, made: Made) -> None:
         found = load(use.path.value, scope.source)
         if isinstance(found, str):
             message = f"cannot use `{use.path.value}`"
-            scope.faults.append(faults.UNUSABLE_IMPORT.at(use.path.span, message, found))
+            help = _other_file(use.path.value, scope, load)
+            scope.faults.append(faults.UNUSABLE_IMPORT.at(use.path.span, message, found, help=help))
         elif use.path.value.startswith(CATALOGUE):
             scope.used.append((use, _catalogue(found, made)))
         else:
             scope.used.append((use, _scope(found, made)))
+
+
+def _other_file(path: str, scope: Scope, load: Load) -> tuple[str, ...]:
+    """Help for a path without its ending, or a name of the catalogue without its folder."""
+    others = () if path.startswith(CATALOGUE) else (f"{path}.plan", f"{CATALOGUE}{path.removesuffix('.plan')}")
+    found = [other for other in others if isinstance(load(other, scope.source), Source)]
+    return (f"did you mean {either([f'`{other}`' for other in found])}?",) if found else ()
 
 
 def _scope(source: Source, made: Made) -> Scope:
@@ -206,13 +218,17 @@ def lookup(scope: Scope, kinds: tuple[str, ...], name: nodes.Name, report: Repor
 
 def _unknown(scope: Scope, kinds: tuple[str, ...], name: nodes.Name) -> Diagnostic:
     known = [known_name for kind in kinds for known_name in scope.names(kind)]
-    guess = nearest(name.text, known)
-    advice: tuple[str, ...] = (f"did you mean `{guess}`?",) if guess else ()
+    owner, _, last = name.text.rpartition("/")
+    advice = did_you_mean(last or name.text, known)
+    guessed = bool(advice)
     catalogue = {"gpu": "planc/gpus", "model": "planc/models"}.get(kinds[0])
-    if catalogue and not guess and all(use.path.value != catalogue for use in scope.file.uses):
+    if catalogue and not guessed and all(use.path.value != catalogue for use in scope.file.uses):
         advice = (f'`use "{catalogue}"` brings in the built-in ones',)
-    listed = ", ".join(f"`{known_name}`" for known_name in sorted(known)[:12])
-    notes = (f"this file knows {listed}",) if listed and not guess else ()
+    if owner and kinds[0] == "model":
+        advice = (*advice, 'a model of the Hub is read from its file: `model NAME from hf("config.json")`')
+    listed = ", ".join(f"`{known_name}`" for known_name in sorted(known)[:_LISTED])
+    more = f" and {len(known) - _LISTED} more" if _LISTED < len(known) else ""
+    notes = (f"this file knows {listed}{more}",) if listed and not guessed else ()
     return faults.UNKNOWN_NAME.at(
         name.span, f"no {kinds[0]} is called `{name.text}`", "not known here", help=advice, notes=notes
     )

@@ -1,0 +1,207 @@
+"""Suppressions: `# planc: allow NAME -- reason`, at the end of a line for what is found there, or above an entry.
+
+A comment that stands alone speaks for the entry or block that comes next, whole: for a `plan` block, say, everything
+that is found in it. Several comments above one entry all speak for it. Names are separated by commas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Severity
+from planc.diagnostics.names import nearest
+from planc.reporting import faults
+from planc.reporting.selection import is_code, is_fixed, is_policy, names_of
+from planc.source import Source, Span
+
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"|(#[^\n]*)')
+_SPEAKS = re.compile(r"#+[ \t]*planc[ \t]*:[ \t]*", re.I)
+_NAMES = r"[^ \t,]+(?:[ \t]*,[ \t]*[^ \t,]+)*"
+_ALLOW = re.compile(rf"allow[ \t]+(?P<names>{_NAMES})[ \t]*(?:--[ \t]*(?P<reason>.*?)[ \t]*)?$")
+_PIECE = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"|#[^\n]*|[\[\](){}]|\n|[^\s"#\[\](){}]+|"')
+_NAME = re.compile(r"[^ \t,]+")
+
+Known = Callable[[], Mapping[str, tuple[str, Severity]]]
+
+
+class Suppression(NamedTuple):
+    """One name of a comment. `names` is how many the comment has; `first` and `last` are the lines it speaks for."""
+
+    comment: Span
+    name: Span
+    names: int
+    reason: str
+    first: int
+    last: int
+
+
+class Outcome(NamedTuple):
+    """What is left to report, what was suppressed, and what is wrong with the suppressions themselves."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    suppressed: tuple[Diagnostic, ...]
+    faults: tuple[Diagnostic, ...]
+
+
+def suppress(found: Iterable[Diagnostic], sources: Sequence[Source], known: Known) -> Outcome:
+    """The diagnostics without those that a comment allows, and the faults of the comments of `sources`.
+
+    A comment in a file that another file uses holds as well. It is reported as unused only where this run had every
+    chance to use it: in a file of `sources` that has a plan, for a rule judges plans.
+    """
+    diagnostics = tuple(found)
+    files = dict.fromkeys((*sources, *(diagnostic.primary.span.source for diagnostic in diagnostics)))
+    said = {source: suppressions(source) for source in files}
+    useful: set[tuple[Source, int]] = set()
+    kept: list[Diagnostic] = []
+    suppressed: list[Diagnostic] = []
+    for diagnostic in diagnostics:
+        span = diagnostic.primary.span
+        allowing = [one for one in said[span.source] if _allows(one, diagnostic)]
+        useful.update((span.source, one.name.start) for one in allowing)
+        (suppressed if allowing else kept).append(diagnostic)
+    complaints: list[Diagnostic] = []
+    for source in sources:
+        complaints.extend(_malformed(source))
+        without_reason = {one.comment: one for one in said[source] if not one.reason}
+        complaints.extend(_without_reason(one) for one in without_reason.values())
+        for one in said[source]:
+            if (source, one.name.start) not in useful:
+                complaint = _useless(one, known)
+                if complaint is not None and (complaint.name != faults.UNUSED_SUPPRESSION.name or _has_plan(source)):
+                    complaints.append(complaint)
+    return Outcome(tuple(kept), tuple(suppressed), tuple(complaints))
+
+
+def suppressions(source: Source) -> tuple[Suppression, ...]:
+    """Every name that a comment of a text allows, in order."""
+    found: list[Suppression] = []
+    for comment, said in _comments(source):
+        match = _ALLOW.match(source.text, said, comment.end)
+        if match is None:
+            continue
+        first, last = _lines(source, comment)
+        names = list(_NAME.finditer(source.text, match.start("names"), match.end("names")))
+        reason = match["reason"] or ""
+        found.extend(
+            Suppression(comment, Span(source, name.start(), name.end()), len(names), reason, first, last)
+            for name in names
+        )
+    return tuple(found)
+
+
+def _comments(source: Source) -> list[tuple[Span, int]]:
+    """The comments that speak to planc, and where in the text what they say begins."""
+    text = source.text
+    if "planc" not in text.lower():
+        return []
+    found = []
+    for match in _COMMENT.finditer(text):
+        if match[1] is not None:
+            speaks = _SPEAKS.match(text, match.start(1), match.end(1))
+            if speaks is not None:
+                end = match.start(1) + len(match[1].rstrip())
+                found.append((Span(source, match.start(1), end), speaks.end()))
+    return found
+
+
+def _lines(source: Source, comment: Span) -> tuple[int, int]:
+    """First and last line for which a comment speaks."""
+    line = comment.line
+    if source.line(line)[: comment.column - 1].strip():
+        return line, line
+    return line, _end_of_entry(source, comment.end)
+
+
+def _end_of_entry(source: Source, at: int) -> int:
+    """The line on which the entry after an offset ends, with all of its brackets closed; that of the offset if none."""
+    depth, last = 0, at
+    for match in _PIECE.finditer(source.text, at):
+        piece = match[0]
+        if piece == "\n":
+            if at < last and depth <= 0:
+                break
+            continue
+        if piece[0] == "#":
+            continue
+        if piece in "])}":
+            if depth == 0:
+                break  # the end of the block in which the comment stands
+            depth -= 1
+        elif piece in "[({":
+            depth += 1
+        last = match.end()
+    return source.position(last)[0]
+
+
+def _allows(one: Suppression, found: Diagnostic) -> bool:
+    if is_fixed(found.code, found.severity):
+        return False
+    line = found.primary.span.line
+    name = one.name.text
+    return one.first <= line <= one.last and (name in names_of(found) or name.upper() == found.code)
+
+
+def _malformed(source: Source) -> Iterable[Diagnostic]:
+    for comment, said in _comments(source):
+        if _ALLOW.match(source.text, said, comment.end) is None:
+            help = ("write `# planc: allow NAME -- reason`",)
+            yield faults.MALFORMED_SUPPRESSION.at(comment, "the comment allows nothing", "not understood", help=help)
+
+
+def _without_reason(one: Suppression) -> Diagnostic:
+    help = (f"write `{one.comment.text.rstrip('- ')} -- reason`",)
+    return faults.SUPPRESSION_WITHOUT_REASON.at(one.comment, "the suppression gives no reason", "why?", help=help)
+
+
+def _useless(one: Suppression, known: Known) -> Diagnostic | None:
+    """What is wrong with a name that suppressed nothing; the reason is asked for where it has none."""
+    name, rules = one.name.text, known()
+    removal = _removal(one)
+    codes = [code for code, (rule, _) in rules.items() if name in (rule, code) or name.upper() == code]
+    if is_policy(name) and not codes:
+        codes = [""]
+    if not codes:
+        guess = nearest(name, [*(rule for rule, _ in rules.values()), *rules])
+        help = (f"did you mean `{guess}`?",) if guess else ("`planc rule` lists them",)
+        if is_code(name) and not guess:
+            help = ("a suppression names one rule, whole; `planc rule` lists them",)
+        fix = (Fix(f"write `{guess}`", (Edit(one.name, guess),), safe=False),) if guess else ()
+        return faults.UNKNOWN_SUPPRESSION.at(one.name, f"no rule `{name}`", "no such rule", help=help, fixes=fix)
+    if codes[0] and is_fixed(codes[0], rules[codes[0]][1]):
+        help = ("mend the fault; what is not understood is not checked",)
+        message = f"`{name}` cannot be suppressed"
+        return faults.UNKNOWN_SUPPRESSION.at(one.name, message, "an error in the language", help=help, fixes=(removal,))
+    if not one.reason:
+        return None
+    message = f"nothing to suppress: no `{name}` here"
+    return faults.UNUSED_SUPPRESSION.at(one.name, message, "suppresses nothing", fixes=(removal,))
+
+
+def _removal(one: Suppression) -> Fix:
+    """The repair that takes the name out, and the whole comment with it if it is the only one."""
+    source, text = one.comment.source, one.comment.source.text
+    if 1 < one.names:
+        start, end = one.name.start, one.name.end
+        after = re.compile(r"[ \t]*,[ \t]*").match(text, end)
+        if after is not None:
+            return Fix("remove the name", (Edit(Span(source, start, after.end()), ""),), safe=True)
+        return Fix("remove the name", (Edit(Span(source, start - len(_before(text, start)), end), ""),), safe=True)
+    start, end = one.comment.start, one.comment.end
+    line_start = text.rfind("\n", 0, start) + 1
+    if not text[line_start:start].strip():  # it stands alone: its line goes with it
+        start, end = line_start, min(len(text), text.find("\n", end) + 1 or len(text))
+    else:
+        start -= len(text[line_start:start]) - len(text[line_start:start].rstrip())
+    return Fix("remove the comment", (Edit(Span(source, start, end), ""),), safe=True)
+
+
+def _before(text: str, at: int) -> str:
+    match = re.search(r"[ \t]*,[ \t]*$", text[:at])
+    return match[0] if match else ""
+
+
+def _has_plan(source: Source) -> bool:
+    return re.search(r"^[ \t]*plan[ \t]", source.text, re.M) is not None
