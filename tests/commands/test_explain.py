@@ -136,3 +136,10 @@ def test_other_step_times_are_refused(tmp_path: Path, written: str) -> None:
 def test_the_same_plan_gives_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "a.plan").write_text(CLEAN)
     assert len({planc("explain", "a.plan", cwd=tmp_path, PYTHONHASHSEED=str(seed)).stdout for seed in range(3)}) == 1
+
+
+@pytest.mark.parametrize(("choice", "is_painted"), [("always", True), ("never", False)])
+def test_its_diagnostics_are_painted_as_asked(tmp_path: Path, choice: str, is_painted: bool) -> None:
+    (tmp_path / "a.plan").write_text(BROKEN)
+    outcome = planc("explain", "a.plan", "--color", choice, cwd=tmp_path, FORCE_COLOR="1")
+    assert ("\033[" in outcome.stderr) == is_painted
