@@ -83,12 +83,9 @@ def parse_value(source: Source, start: int) -> tuple[Any, tuple[Diagnostic, ...]
     return nodes.Bad(Span(source, start, end), ()), tuple(diagnostics)
 
 
-def cut(source: Source) -> list[list[Token]] | None:
-    """The tokens of a text, cut where `parse` cuts it into parts that it reads each by itself; None if it reads none."""
-    if MAX_BYTES < len(source.text):
-        return None
-    tokens, too_deep = _tables().lexer.scan(source.text)
-    return _segments(source, tokens) if too_deep is None else None
+def cut(source: Source, tokens: list[Token]) -> list[list[Token]]:
+    """The tokens of a text, cut as `parse` cuts them into parts, of which each is read by itself."""
+    return _segments(source, tokens)
 
 
 def parse_part(source: Source, part: list[Token]) -> tuple[list[Any], tuple[Diagnostic, ...]]:
