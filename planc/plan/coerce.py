@@ -10,6 +10,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
 from planc.plan import faults
 from planc.plan.evaluate import FAULTY, Env, Val, described, evaluate, is_word, unescaped, word_of
 from planc.plan.model import Unknown
+from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import Type
 from planc.plan.units import BANDWIDTH, BYTES, CURRENCIES, EXAMPLES, PLAIN, UNITS, Amount, Dimension, name_of
 from planc.source import Span
@@ -28,6 +29,9 @@ def coerce(node: Any, want: Type, env: Env) -> Any:
         help = ("write `in` before it, or one value",)
         env.report(faults.MISPLACED.at(node.span, "a range is a choice, not a value", help=help))
         return FAULTY
+    if is_null(node):
+        env.report(null_for_none(node))
+        return FAULTY
     if isinstance(node, nodes.Narrowed):
         env.report(faults.WRONG_TYPE.at(node.head.span, f"a section where {_due(want)} is due"))
         return FAULTY
@@ -41,6 +45,10 @@ def coerce(node: Any, want: Type, env: Env) -> Any:
         return _flag(node, env)
     if isinstance(node, nodes.String):
         env.report(_quoted(node, want))
+        return FAULTY
+    digit = node.names[0].text[-1] if want.words and is_word(node) else ""
+    if digit in want.words:  # `ZeRO-3`
+        env.report(faults.WRONG_TYPE.at(node.span, f"a word where {_due(want)} is due", help=(f"write `{digit}`",)))
         return FAULTY
     val = evaluate(node, env)
     if want.flag and val.form == "flag":

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.diagnostics.names import nearest
+from planc.diagnostics.names import did_you_mean, nearest
 from planc.plan import faults
 from planc.plan.model import Record, Unknown
+from planc.plan.null import is_null, null_for_none
 from planc.plan.quantities import amount
 from planc.plan.units import EXAMPLES, PLAIN, Dimension, exact, name_of, times
 from planc.source import Span
@@ -105,8 +106,10 @@ def word_of(name: nodes.Name, words: tuple[str, ...], env: Env) -> Val:
     """A single name as one of the given words."""
     if name.text in words:
         return Val(name.text, "word", words=words)
-    guess = nearest(name.text, words)
-    advice = (f"did you mean `{guess}`?",) if guess else ()
+    if is_null(name):
+        env.report(null_for_none(name))
+        return Val(FAULTY, "word", words=words)
+    advice = did_you_mean(name.text, words)
     listed = f"one of {', '.join(f'`{word}`' for word in words)}" if words else ""
     env.report(
         faults.UNKNOWN_WORD.at(

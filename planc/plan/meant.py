@@ -53,6 +53,8 @@ def advice(kind: str, word: str) -> tuple[str, ...]:
     if found == (word,):
         return (f"`{word}` stands in the plan itself, not in `{kind}`",)
     note = WRITTEN_OTHERWISE.get(name)
+    if note is not None and note.startswith(f"write `{found[0]} = "):
+        return (note,)  # it names the field, and a value
     return (f"did you mean {' or '.join(_shown(kind, path) for path in found)}?", *((note,) if note else ()))
 
 
@@ -74,7 +76,7 @@ def meant(kind: str, word: str) -> tuple[str, ...]:
         return (home,)
     close = slip(word, own)
     if close and (_SHORT < len(word) or not exact):
-        return (own[close], *exact[: _MOST - 1])
+        return tuple(dict.fromkeys((own[close], *exact[: _MOST - 1])))
     if exact:
         return exact
     close = nearest(word, own)

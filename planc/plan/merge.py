@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
-from planc.diagnostics.names import nearest
+from planc.diagnostics.names import did_you_mean, nearest
 from planc.plan import faults
 from planc.plan.model import Origin
+from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import DERIVED, SECTIONS, Field
 from planc.plan.scope import Load, Report, Scope, lookup
 from planc.plan.shape import BROKEN, Shape, Slot, fields_of, head_of, inherited
@@ -146,7 +147,7 @@ class Merger:
                 continue
             field = shape.fields.get(key.text)
             if field is None:
-                self.report(_unknown_field(shape, key, where))
+                self.report(_unknown_field(shape, entry, key, where))
                 poisoned = True
                 continue
             slots[key.text] = self._slot(
@@ -253,11 +254,16 @@ class Merger:
             return made
         if isinstance(value, nodes.Bad):
             return made._replace(value=BROKEN)
+        if is_null(value):
+            self.report(null_for_none(value))
+            return made._replace(value=BROKEN)
         head = head_of(value) if field.type.form == "reference" or not isinstance(value, nodes.String) else None
         if _is_none(value):  # `recompute = none`, where none is one of the words
             head = nodes.Name(value.span, "none")
         elif isinstance(value, nodes.Number) and field.type.form == "variant":  # `pipeline = 1f1b` reads as a number
             head = nodes.Name(value.span, value.text)
+        elif isinstance(value, nodes.Binary) and value.operator == "/" and field.type.form == "reference":
+            head = nodes.Name(value.span, value.span.text)  # `owner/name`, as the Hub calls a model
         if head is None or field.type.form in ("record", "map"):
             self.report(_no_section(field, value))
             return made._replace(value=BROKEN)
@@ -282,8 +288,7 @@ class Merger:
     def _variant(self, field: Field, head: nodes.Name, home: tuple[str, ...]) -> Shape | None:
         words = field.type.words
         if head.text not in words:
-            guess = nearest(head.text, words)
-            advice = (f"did you mean `{guess}`?",) if guess else ()
+            advice = did_you_mean(head.text, words)
             listed = ", ".join(f"`{word}`" for word in words)
             self.report(
                 faults.UNKNOWN_WORD.at(
@@ -355,6 +360,8 @@ def _no_section(field: Field, value: Any) -> Diagnostic:
     if isinstance(value, nodes.String) and value.value in field.type.words:
         advice = f"write `{value.value}` without quotes"
         fixes = (Fix("remove the quotes", (Edit(value.span, value.value),), safe=True),)
+    if isinstance(value, nodes.List) and field.type.of == "cluster":
+        advice = f"unlike nodes are one cluster: `cluster NAME {{ groups = {value.span.text} }}`"
     due_here = _FORMS[field.type.form]
     return faults.WRONG_TYPE.at(value.span, f"`{field.name}` is a {due_here}", help=(advice,), fixes=fixes)
 
@@ -362,7 +369,7 @@ def _no_section(field: Field, value: Any) -> Diagnostic:
 _FORMS = {"record": "section", "map": "map", "variant": "word", "reference": "reference"}
 
 
-def _unknown_field(shape: Shape, key: nodes.Name, where: str) -> Diagnostic:
+def _unknown_field(shape: Shape, entry: Any, key: nodes.Name, where: str) -> Diagnostic:
     """The fault of a name that a section does not have: what was meant, by spelling or by a consumer's name for it."""
     derived = [
         path
@@ -373,13 +380,26 @@ def _unknown_field(shape: Shape, key: nodes.Name, where: str) -> Diagnostic:
         label = "it follows from the other fields"
         return faults.DERIVED_SET.at(key.span, f"`{key.text}` is derived, it cannot be set", label)
     listed = ", ".join(f"`{name}`" for name in sorted(shape.fields))
+    advice = _switched_off(shape, entry, key) or _advice(shape, key)
+    there_are = (f"`{where}` has {listed}",) if listed else (f"`{where}` has no fields",)
     return faults.UNKNOWN_FIELD.at(
         key.span,
         f"unknown field `{key.text}` in `{where}`",
         "no such field",
-        help=_advice(shape, key),
-        notes=(f"`{where}` has {listed}",) if listed else (f"`{where}` has no fields",),
+        help=advice,
+        notes=() if advice else there_are,
     )
+
+
+def _switched_off(shape: Shape, entry: Any, key: nodes.Name) -> tuple[str, ...]:
+    """Help for `fp16 = false` and `fp16 { enabled = false }`: what is off is not written."""
+    from planc.plan.meant import meant  # most files have no such name
+
+    inner = entry.body.entries if isinstance(entry, nodes.Section) else (entry,)
+    values = [field.value for field in inner if isinstance(field, nodes.Field)]
+    off = any(isinstance(value, nodes.Literal) and value.word in ("false", "none") for value in values)
+    paths = [path.partition(" = ")[0] for path in meant(shape.kind, key.text) if " = " in path]
+    return (f"leave it out: `{paths[0]}` alone says which it is",) if off and paths and shape.kind in SECTIONS else ()
 
 
 def _joined(path: str) -> str:

@@ -11,6 +11,7 @@ from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate, unescaped
 from planc.plan.model import PolicyRule, Unknown
+from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import APPROXIMATE, DERIVED, TARGETS, Field, Type
 from planc.plan.scope import Report
 from planc.plan.shape import BROKEN, Shape, fields_of
@@ -156,6 +157,8 @@ def unknown_path(path: nodes.Path, kind: str) -> Diagnostic:
         listed = ", ".join(f"`{'.'.join(names[: at + 1])}.{rest}`" for rest in _derived(names[: at + 1]))
         message = f"`{'.'.join(names)}` is several derived numbers"
         return faults.UNKNOWN_FIELD.at(path.span, message, "which of them?", notes=(f"there are {listed}",))
+    if is_null(path):
+        return null_for_none(path)
     unknown = path.names[at]
     help = (f"did you mean `{guess}`?",) if guess else advice(of, unknown.text) if of else ()
     minuend, minus, subtrahend = unknown.text.partition("-")

@@ -35,7 +35,8 @@ _PARTS = re.compile(
 #: Units that people write, and what they mean here; each has its own help.
 _MEANT: dict[str, str] = {
     "K": "`8k` is 8,000, `8Ki` is 8,192", "m": "`M` is a million, `min` is minutes",
-    "b": "`B` is a billion, `GB` a size", "G": "`B` is a billion, `Gi` is 1,073,741,824, `GB` a size",
+    "b": "`B` is a billion, `GB` a size", "G": "`GB` is a size, `Gbit/s` or `GB/s` a bandwidth, `B` a billion",
+    "x": "`*` multiplies; a count has no unit",
     "KB": "write `kB`, or `KiB` for 1,024 bytes", "gb": "write `GB`, or `GiB`", "mb": "write `MB`, or `MiB`",
     "kb": "write `kB`, or `KiB`", "tb": "write `TB`, or `TiB`",
     "Gbps": "write `Gbit/s`, or `GB/s` if bytes are meant", "Gb/s": "write `Gbit/s`, or `GB/s` if bytes are meant",
@@ -48,6 +49,10 @@ _MEANT: dict[str, str] = {
     "sample": "write `samples`", "epoch": "write `epochs`", "iterations": "write `steps`", "iters": "write `steps`",
     "GPUs": "a count has no unit", "gpus": "a count has no unit", "dollars": "write `USD`", "usd": "write `USD`",
 }  # fmt: skip
+
+
+#: Longer times, in days.
+_LONG_TIMES = {"week": 7, "wk": 7, "month": 30, "year": 365, "yr": 365}
 
 
 def amount(number: Number) -> Amount | Diagnostic:
@@ -138,6 +143,11 @@ def _unknown(number: Number, unit: str) -> Diagnostic:
     if unit in SUFFIXES:
         meant = f"the suffix touches its number: `{number.text.split()[0]}{unit}`"
         return UNKNOWN_UNIT.at(place, f"`{unit}` is a suffix, no unit", help=(meant,))
+    if unit.rstrip("s") in _LONG_TIMES:
+        days = _LONG_TIMES[unit.rstrip("s")]
+        count = re.match(r"[0-9_]+(?![0-9_.eE])", number.text)
+        shown = f": `{int(count[0].replace('_', '')) * days} d`" if count else f", {days} of them"
+        return UNKNOWN_UNIT.at(place, f"unknown unit `{unit}`", help=(f"the longest unit is `d`{shown}",))
     if unit in _MEANT:
         text = _MEANT[unit]
         single = re.fullmatch(r"write `([^`]+)`", text)
