@@ -1,0 +1,1 @@
+"""What an editor shows of a text: pure functions from texts and places to values."""
