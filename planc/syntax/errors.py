@@ -23,13 +23,17 @@ def unmatched_brace(source: Source, segment: list[Token]) -> Diagnostic | None:
     """The fault of a segment whose braces do not match, at the brace to blame; None if they match."""
     opened: list[tuple[Token, int]] = []
     suspect: Token | None = None
-    for token in segment:
+    closing: Token | None = None
+    for at, token in enumerate(segment):
         if token.type == "LBRACE":
             opened.append((token, _indent(source, token)))
         elif token.type == "RBRACE":
             if not opened:
-                return SYNTAX_ERROR.at(_span(source, token), "`}` closes nothing", "every `{` before it is closed")
+                return _surplus(source, closing, token)
             brace, indent = opened.pop()
+            # The first `}` behind which a block ends although entries follow.
+            if closing is None and not opened and any(rest.type != "RBRACE" for rest in segment[at + 1 :]):
+                closing = token
             # A `}` at the start of its line, further left than the line of its `{`, was meant for another one.
             outdent = _indent(source, token) if _is_first_on_line(source, token) else indent
             if suspect is None and outdent < indent:
@@ -44,6 +48,14 @@ def unmatched_brace(source: Source, segment: list[Token]) -> Diagnostic | None:
         help=("add the missing `}`",),
         notes=("a block with unmatched braces is known by its name only",),
     )
+
+
+def _surplus(source: Source, closing: Token | None, last: Token) -> Diagnostic:
+    """The fault of a `}` too many: where it closes the block too early, or else the last one."""
+    if closing is None:
+        return SYNTAX_ERROR.at(_span(source, last), "`}` closes nothing", "every `{` before it is closed")
+    related = (Label(_span(source, last), "this one then closes nothing"),)
+    return SYNTAX_ERROR.at(_span(source, closing), "a `}` too many", "closes the block here", related=related)
 
 
 def _indent(source: Source, token: Token) -> int:

@@ -118,16 +118,30 @@ def _kind(here: Here) -> Diagnostic | None:
 
 
 def _use(here: Here) -> Diagnostic | None:
-    if here.text(-1) != "use" or here.token().type != "NAME":
+    """A path without quotes, or behind a colon or an equals sign."""
+    if here.text() == "use" and here.token().type == "KEY":
+        here = here._replace(at=here.at + 1)
+    colon = here.text() in (":", "=")
+    if here.text(-1) != "use" or not (colon or here.token().type == "NAME"):
         return None
     end = here.source.text.find("\n", here.token().start)
     line = here.source.text[here.token().start : end if 0 <= end else None].split("#")[0].rstrip()
     span = Span(here.source, here.token().start, here.token().start + len(line))
-    return replacement(span, "`use` takes a quoted path", f'"{line}"')
+    path = line.lstrip(":= ").strip("\"'")
+    if colon:
+        span = span._replace(start=here.token(-1).start)
+        return replacement(span, f"`{here.text()}` behind `use`", f'use "{path}"')
+    return replacement(span, "`use` takes a quoted path", f'"{path}"')
 
 
 def _derivation(here: Here) -> Diagnostic | None:
-    if "FROM" not in here.expected or here.token(1).type != "NAME" or here.token(-2).type != "KIND":
+    if "FROM" not in here.expected or here.token(-2).type != "KIND":
+        return None
+    between = here.source.text[here.token().end : here.token(1).start]
+    if here.text() == ":" and (here.token(1).type == END or "\n" in between):
+        help = (f"`{here.text(-2)} {here.text(-1)} {{ ... }}` holds its entries in braces",)
+        return SYNTAX_ERROR.at(here.span(), "this reads as YAML", "`{` is due here", help=help)
+    if here.token(1).type != "NAME":
         return None
     if here.text() in (":", "extends", "inherits", "is", "<", "of"):
         return replacement(here.span(), f"`{here.text()}` derives no block", "from")
@@ -236,8 +250,10 @@ def _quantities(here: Here) -> Diagnostic | None:
 
 def _operators(here: Here) -> Diagnostic | None:
     text = here.text()
-    if text == "/" and here.text(1) == "/":
-        return SYNTAX_ERROR.at(here.span(0, 1), "`//` opens no comment", help=("a comment begins with `#`",))
+    for step in (0, 1):  # behind a number the first of the two divides
+        if here.text(step - 1) == here.text(step) == "/" and here.touches(step):
+            place = here.span(step - 1, step)
+            return SYNTAX_ERROR.at(place, "`//` opens no comment", help=("a comment begins with `#`",))
     if here.token().type == "COMPARE" and any(
         isinstance(value, Token) and value.type == "COMPARE" for value in here.values[-3:]
     ):
@@ -280,6 +296,6 @@ def _characters(here: Here) -> Diagnostic | None:
 
 
 SLIPS: tuple[Callable[[Here], Diagnostic | None], ...] = (
-    _string, _other_format, _kind, _use, _derivation, _colon, _equals, _dotted, _commas, _quantities, _operators,
+    _string, _other_format, _use, _kind, _derivation, _colon, _equals, _dotted, _commas, _quantities, _operators,
     _characters,
 )  # fmt: skip
