@@ -159,7 +159,7 @@ def _segments(source: Source, tokens: list[Token]) -> list[list[Token]]:
     depth = 0
     for at, token in enumerate(tokens):
         opens = token.type in _OPENS_SEGMENT and (depth <= 0 or _is_first_on_line(source, token))
-        mistyped = token.type in ("NAME", ERROR) and _is_header(tokens, at)
+        mistyped = token.type in ("NAME", ERROR) and _is_header(source, tokens, at)
         if opens or (mistyped and _is_first_on_line(source, token)):
             segments.append([])
             depth = 0
@@ -171,14 +171,19 @@ def _segments(source: Source, tokens: list[Token]) -> list[list[Token]]:
     return segments
 
 
-def _is_header(tokens: list[Token], at: int) -> bool:
+def _is_header(source: Source, tokens: list[Token], at: int) -> bool:
     """Whether the tokens read like the opening of a block whose kind is mistyped: `modle small {`."""
     types = [token.type for token in tokens[at : at + 4]]
-    if types[:1] == [ERROR]:
-        types = types[1:]
+    first = at + (types[:1] == [ERROR])
+    types = types[first - at :]
     if types[:1] != ["NAME"] or (at and tokens[at - 1].type == ERROR and tokens[at - 1].end == tokens[at].start):
         return False
-    return types[1:2] in (["NAME"], ["STRING"]) and types[2:3] in (["LBRACE"], ["FROM"])
+    # A kind and its name stand on one line; on two, the first may end the entry above the second.
+    return (
+        types[1:2] in (["NAME"], ["STRING"])
+        and types[2:3] in (["LBRACE"], ["FROM"])
+        and "\n" not in source.text[tokens[first].end : tokens[first + 1].start]
+    )
 
 
 def _is_first_on_line(source: Source, token: Token) -> bool:

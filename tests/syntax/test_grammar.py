@@ -127,6 +127,10 @@ def test_examples_are_read_as_lark_reads_them(reference: Lark, text: str) -> Non
     assert _compare(reference, text)
 
 
+def test_a_name_that_ends_an_entry_on_a_line_of_its_own_opens_no_block(reference: Lark) -> None:
+    assert _compare(reference, "plan p {\n  a = b +\n    c\n  d { e = 1 }\n  f in\n  g # h\n  i { }\n}\n")
+
+
 def test_mutations_are_read_as_lark_reads_them(reference: Lark) -> None:
     rng = random.Random(2)
     pieces = [
