@@ -1,0 +1,2 @@
+" Plan files of planc.
+autocmd BufRead,BufNewFile *.plan set filetype=planc
