@@ -21,9 +21,8 @@ _BEGIN_BLOCK = frozenset(("KIND", "USE", "LANGUAGE"))
 _KEEP_BREAK_AFTER = frozenset(("AND", "OR", "COMPARE", "SIGN", "STAR", "SLASH"))
 _KEEP_BREAK_BEFORE = _KEEP_BREAK_AFTER | {"WHEN", "BECAUSE"}
 
-#: Words that begin a block if another name follows on their line, and what may follow without that.
+#: Words that begin a block if another name follows on their line.
 _KINDS = frozenset(("gpu", "cluster", "model", "policy", "plan", "template"))
-_NO_NAMES = frozenset(("AND", "OR", "NOT", "IN", "WHEN", "BECAUSE", "KEY"))
 
 
 class Word(NamedTuple):
@@ -70,7 +69,9 @@ def words(found: Sequence[Piece]) -> list[Word]:
         starts = not closes and _starts(frame, left, piece)
         breaks = _breaks(frame, left, piece, starts, closes, began[-1] < line, bound)
         following = found[at + 1] if at + 1 < len(found) else piece
-        if _has_comma(frame, left, piece, following, starts, closes, breaks, bound):
+        if _has_comma(frame, left, piece, starts, closes, breaks) or (
+            piece.comma and starts and not breaks and _needs_comma(left, piece, following, began[-1] < line, bound)
+        ):
             out[-1] = out[-1]._replace(text=out[-1].text + ",")
         edge = starts or closes
         inner = frame.indent if edge else frame.indent + 1
@@ -124,8 +125,8 @@ def _breaks(
     """Whether a line break comes between two pieces. `spanned`: the entry before has taken more than one line."""
     if piece.comments:
         return True
-    if left.line == piece.line and piece.line in bound:
-        return False
+    if piece.line in bound:
+        return left.line != piece.line
     if left.type in OPENING or closes:
         return frame.spans
     if starts:
@@ -133,8 +134,7 @@ def _breaks(
     if left.line == piece.line:
         return False
     return (
-        piece.line in bound
-        or left.type in _KEEP_BREAK_AFTER
+        left.type in _KEEP_BREAK_AFTER
         or piece.type in _KEEP_BREAK_BEFORE
         or (piece.type == "NOT" and left.type in ENDS)
         or _runs_together(left, piece)
@@ -148,29 +148,20 @@ def _runs_together(left: Piece, piece: Piece) -> bool:
     return piece.type == "FROM" and left.text in _KINDS
 
 
-def _has_comma(
-    frame: _Frame,
-    left: Piece,
-    piece: Piece,
-    following: Piece,
-    starts: bool,
-    closes: bool,
-    breaks: bool,
-    bound: frozenset[int],
-) -> bool:
-    """Whether a comma comes between two pieces, before the comments that stand there."""
-    if left.type in OPENING or frame.type == FILE:
+def _has_comma(frame: _Frame, left: Piece, piece: Piece, starts: bool, closes: bool, breaks: bool) -> bool:
+    """Whether a comma comes between two pieces in a list or call, before the comments that stand there."""
+    if left.type in OPENING:
         return False
-    if frame.type == "LPAR":
-        return starts
-    if frame.type == "LSQB":
-        return starts or (closes and breaks)
-    if not piece.comma or not starts or breaks:
-        return False
-    # A comma between two entries says nothing, but without it these would be read as a unit, or as a block's opening.
-    if left.type == "QUANTITY":
+    return (frame.type in ("LSQB", "LPAR") and starts) or (frame.type == "LSQB" and closes and breaks)
+
+
+def _needs_comma(left: Piece, piece: Piece, following: Piece, spanned: bool, bound: frozenset[int]) -> bool:
+    """Whether two entries on a line would be read otherwise without the comma between them, which says nothing else."""
+    if left.type == "QUANTITY":  # the name would be its unit
         return piece.type == "NAME" and _stays_apart(piece, following, bound)
-    return left.type == "NAME" and left.text in _KINDS and piece.type not in _NO_NAMES
+    if left.type != "NAME" or piece.type == "KEY":
+        return False
+    return left.text in _KINDS or (spanned and piece.type in ("NAME", "STRING"))  # the two would open a block
 
 
 def _stays_apart(left: Piece, piece: Piece, bound: frozenset[int]) -> bool:

@@ -49,7 +49,7 @@ def pieces(text: str, tokens: Iterable[Token]) -> list[Piece]:
         if "#" in (between := text[at:start]):
             for match in _COMMENT.finditer(text, at, start):
                 breaks = text.count("\n", at, match.start())
-                trails = bool(previous) and not breaks and not comments
+                trails = not comments and bool(found) and found[-1].line == line + breaks
                 comments.append(Comment(match[0].rstrip(" \t\r"), trails, blank or 1 < breaks))
                 line, at, blank = line + breaks, match.end(), False
             between = text[at:start]
