@@ -29,7 +29,7 @@ _ORIGINS = {
 
 def run(arguments: list[str]) -> int:
     """Exit status: 1 if the file has errors, which leave some numbers unknown, else 0."""
-    options = _options(arguments)
+    options = parser().parse_args(arguments)
     step_seconds = None if options.step_time is None else _seconds(options.step_time)
     files = Files()
     read = read_one(files, options.file)
@@ -159,20 +159,21 @@ def _as_data(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The command line of `planc explain`."""
+    made = argparse.ArgumentParser(
         prog="planc explain", description="Show every derived number of a plan with its formula and inputs."
     )
-    parser.add_argument("file", metavar="FILE", help="the plan file")
-    parser.add_argument("--plan", action="append", default=[], metavar="NAME", help="only this plan; may be repeated")
-    parser.add_argument(
+    made.add_argument("file", metavar="FILE", help="the plan file")
+    made.add_argument("--plan", action="append", default=[], metavar="NAME", help="only this plan; may be repeated")
+    made.add_argument(
         "--step-time",
         metavar="TIME",
         help="time of a step without communication, such as 200ms: gives the share that communication would take",
     )
-    parser.add_argument("--set", **SET)  # type: ignore[arg-type]
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument(
+    made.add_argument("--set", **SET)  # type: ignore[arg-type]
+    made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    made.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="of diagnostics; default: auto"
     )
-    return parser.parse_args(arguments)
+    return made

@@ -20,6 +20,8 @@ COMMANDS = {
     "test": "run the cases beside a policy",
     "rule": "show a rule's page, or list the rules",
     "targets": "list what can be written",
+    "completion": "print a script for completion in a shell",
+    "lsp": "serve an editor by the language server protocol",
 }
 
 _HELP = """\

@@ -11,7 +11,7 @@ from planc.targets import load_target, target_names
 
 def run(arguments: list[str]) -> int:
     """Exit status: 0."""
-    argparse.ArgumentParser(prog="planc targets", description="List what planc can write.").parse_args(arguments)
+    parser().parse_args(arguments)
     names = target_names()
     width = max(len(name) for name in names)
     for name in names:
@@ -25,3 +25,8 @@ def run(arguments: list[str]) -> int:
     later = ", ".join(sorted(set(ANNOUNCED) - set(names)))
     output.write(f"\nknown, but not written by this version: {later}\n")
     return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of `planc targets`."""
+    return argparse.ArgumentParser(prog="planc targets", description="List what planc can write.")

@@ -25,7 +25,7 @@ _MARK = re.compile(r"#.*?<-[ \t]*([\w.-]+(?:[ \t]*,[ \t]*[\w.-]+)*)[ \t]*$")
 
 def run(arguments: list[str]) -> int:
     """Exit status: 1 if a case fails, else 0."""
-    options = _options(arguments)
+    options = parser().parse_args(arguments)
     files = Files()
     cases = sorted(_cases(options.folders or ["."]))
     if not cases:
@@ -101,11 +101,12 @@ def _shown(found: Diagnostic) -> str:
     return f"{span.source.name}:{span.line}:{span.column}: {found.severity.value}[{found.code}] {found.message}"
 
 
-def _options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The command line of `planc test`."""
+    made = argparse.ArgumentParser(
         prog="planc test",
         description="Run the cases beside a policy: ok_*.plan has to be clean, err_*.plan has to be found fault with, "
         "in the lines that end in `# <- NAME` where there are such. Exit status: 0 all pass, 1 a case fails.",
     )
-    parser.add_argument("folders", nargs="*", metavar="DIR", help="folders to search; the current one if none is named")
-    return parser.parse_args(arguments)
+    made.add_argument("folders", nargs="*", metavar="DIR", help="folders to search; the current one if none is named")
+    return made
