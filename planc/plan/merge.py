@@ -11,7 +11,7 @@ from planc.plan.model import Origin
 from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import DERIVED, SECTIONS, Field
 from planc.plan.scope import Load, Report, Scope, lookup
-from planc.plan.shape import BROKEN, Shape, Slot, fields_of, head_of, inherited
+from planc.plan.shape import BROKEN, Shape, Slot, fields_of, head_of, inherited, unread
 from planc.source import Span
 from planc.syntax import nodes
 
@@ -84,9 +84,8 @@ class Merger:
         elif block.parent is not None:
             found = lookup(scope, _parent_kinds(block), block.parent, self.report)
             parent = self._shapes[id(found[1])] if found else None
-            if parent is None:
-                return None
-            shape = inherited(parent)._replace(word=block.name.text, span=block.name.span)
+            known = unread(shape) if parent is None else inherited(parent)
+            shape = known._replace(word=block.name.text, span=block.name.span)
         if block.body is not None:
             shape = self.apply(shape, block.body, (), scope, block.kind)
         return shape
@@ -143,7 +142,8 @@ class Merger:
                 continue
             written[key.text] = key.span
             if shape.kind == "policy":
-                self._policy_entry(slots, entry, key, home, scope, origin)
+                if not (poisoned and isinstance(entry, nodes.Field) and _is_none(entry.value)):
+                    self._policy_entry(slots, entry, key, home, scope, origin)
                 continue
             field = shape.fields.get(key.text)
             if field is None:
@@ -272,6 +272,9 @@ class Merger:
             if field.type.form == "reference"
             else self._variant(field, head, shape.home)
         )
+        if base is None and isinstance(value, nodes.Narrowed) and field.type.form == "reference":
+            of, home = field.type.of, (*shape.home, field.name)
+            base = unread(Shape(of, head.text, head.span, fields_of(of), {}, home, True))
         if base is None:
             return made._replace(value=BROKEN)
         if isinstance(value, nodes.Narrowed):

@@ -82,6 +82,25 @@ def inherited(shape: Shape) -> Shape:
     return shape._replace(slots=slots)
 
 
+def unread(shape: Shape) -> Shape:
+    """The shape of a block that takes over what is not known: whatever it does not write itself is unknown.
+
+    Its own entries are checked all the same, but for those in a section whose variant is not known.
+    """
+    slots: dict[str, Slot] = {}
+    for field in shape.fields.values():
+        form, of, span = field.type.form, field.type.of, shape.span
+        value: Any = None
+        if form == "record" or (form == "reference" and of not in ("plan", "policy")):
+            home = (*shape.home, field.name) if form == "reference" else shape.home
+            value = unread(Shape(of, None, span, fields_of(of), {}, home, True))
+        elif form == "variant":
+            value = BROKEN
+        if value is not None:
+            slots[field.name] = Slot(value, span, span, span, (), NOWHERE, Origin.INHERITED)
+    return shape._replace(slots=slots, poisoned=True)
+
+
 def head_of(item: Any) -> nodes.Name | None:
     """The name with which a reference, target or variant is written; None if it is no name."""
     if isinstance(item, nodes.Narrowed):

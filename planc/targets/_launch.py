@@ -110,7 +110,7 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
     if nodes is not None and 1 < nodes and _LOOPBACK.fullmatch(address):
         span, label = key_span(plan, "launch.env", "MASTER_ADDR"), "every node would meet at home, and wait"
         yield UNSETTABLE_VARIABLE.at(span, f"`{address}` is another master on each of {nodes} nodes", label)
-    if written(plan, "launch.container") is not None:
+    if written(plan, "launch.container.image") is not None:
         yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
     if written(plan, "launch.min_nodes") is not None and plan.is_written("launch.min_nodes"):
         yield ELASTIC.at(plan["launch.min_nodes"].span, "the launch scripts are not elastic", "would be left out")
