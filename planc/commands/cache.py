@@ -1,9 +1,10 @@
 """What `lint` found before, kept for files that are as they were.
 
-An entry belongs to one file's text, the place where it lies, the command line's settings, and planc itself: the key is
-a hash of all of them, planc's part being name, size and time of each file of the package. It also holds what the file
-used: each `use` is looked up again and its text hashed before the entry is believed. So an entry is either right or
-not found. Entries are JSON in a folder that only this user can enter; a folder that others could write to is not used.
+An entry belongs to one file's text, the place where it lies, the configuration that says what holds for every plan, the
+command line's settings, and planc itself: the key is a hash of all of them, planc's part being name, size and time of
+each file of the package. It also holds what the file used: each `use` is looked up again and its text hashed before the
+entry is believed. So an entry is either right or not found. Entries are JSON in a folder that only this user can enter;
+a folder that others could write to is not used.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ class Cache:
         self._folder = _folder()
         self._planc = _fingerprint() if self._folder is not None else ""
 
-    def kept(self, source: Source) -> tuple[Diagnostic, ...] | None:
-        """What was kept of a source; None if it has to be analysed."""
-        entry = self._entry(source)
-        return None if entry is None else self._kept(entry, source)
+    def kept(self, source: Source, house: Source | None) -> tuple[Diagnostic, ...] | None:
+        """What was kept of a source under a house's configuration; None if it has to be analysed."""
+        entry = self._entry(source, house)
+        return None if entry is None else self._kept(entry, _known(source, house))
 
-    def found(self, source: Source, analyse: Analyse) -> tuple[Diagnostic, ...]:
+    def found(self, source: Source, house: Source | None, analyse: Analyse) -> tuple[Diagnostic, ...]:
         """What `analyse` finds in a source, which is then kept."""
-        entry = self._entry(source)
+        entry = self._entry(source, house)
         if entry is None:
             return analyse(source, self._files.load)
         used: list[tuple[Source | None, str, Source | str]] = []
@@ -60,24 +61,24 @@ class Cache:
             return outcome
 
         diagnostics = analyse(source, load)
-        self._keep(entry, source, used, diagnostics)
+        self._keep(entry, _known(source, house), used, diagnostics)
         return diagnostics
 
-    def _entry(self, source: Source) -> str | None:
+    def _entry(self, source: Source, house: Source | None) -> str | None:
         path = self._files.real_path(source)
         if self._folder is None or path is None:
             return None
-        return os.path.join(self._folder, self._key(source, path))
+        return os.path.join(self._folder, self._key(source, house, path))
 
-    def _key(self, source: Source, path: str) -> str:
-        parts = (self._planc, path, source.name, source.text, *self._settings)
+    def _key(self, source: Source, house: Source | None, path: str) -> str:
+        home = ("",) if house is None else (self._files.place(house), house.name, house.text)
+        parts = (self._planc, path, source.name, source.text, *home, *self._settings)
         return _hash("\0".join(parts))
 
-    def _kept(self, entry: str, source: Source) -> tuple[Diagnostic, ...] | None:
+    def _kept(self, entry: str, sources: list[Source]) -> tuple[Diagnostic, ...] | None:
         try:
             with open(entry, encoding="utf-8") as file:
                 data = json.load(file)
-            sources: list[Source] = [source]
             for importer, name, digest in data["used"]:
                 outcome = self._files.load(name, sources[importer])
                 if self._digest(outcome) != digest:
@@ -91,11 +92,10 @@ class Cache:
     def _keep(
         self,
         entry: str,
-        source: Source,
+        sources: list[Source],
         used: list[tuple[Source | None, str, Source | str]],
         diagnostics: tuple[Diagnostic, ...],
     ) -> None:
-        sources = [source]
         lookups = []
         for importer, name, outcome in used:
             if importer not in sources:
@@ -133,6 +133,11 @@ class Cache:
                 os.unlink(path)
         except OSError:
             return
+
+
+def _known(source: Source, house: Source | None) -> list[Source]:
+    """The sources that an entry may speak of without having looked them up."""
+    return [source] if house is None else [source, house]
 
 
 def _folder() -> str | None:

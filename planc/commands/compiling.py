@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from planc.commands.configuring import Configurations
 from planc.commands.files import Files
 from planc.commands.output import CannotWork, did_you_mean, is_error, quoted
 from planc.commands.reading import chosen_plans, read_one
+from planc.commands.settling import settle
 from planc.compiler import analyse, emit, open_fields
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
 from planc.manifest import Origin
 from planc.plan.faults import UNWRITTEN_TARGET
 from planc.plan.model import Plan
+from planc.reporting.configuration import Chosen
 from planc.targets import target_names
 from planc.targets.target import EmittedFile
+
+#: What is left to whoever runs the files is advice, and said when they are written.
+_SHOWN = Chosen(min_severity=Severity.INFO)
 
 
 class Ready(NamedTuple):
@@ -33,8 +39,11 @@ class Ready(NamedTuple):
 def ready(files: Files, file: str, names: Sequence[str], settings: Sequence[str], targets: Sequence[str]) -> Ready:
     """The plans of a file with these names, or all of them, with `settings` set, to be compiled for `targets`."""
     read = read_one(files, file)
-    analysis = analyse(read.sources, files.load, tuple(settings))
-    diagnostics = (*read.diagnostics, *analysis.diagnostics)
+    configurations = Configurations(files)
+    house = next(iter(configurations.houses(read.sources).values()), None)
+    analysis = analyse(read.sources, files.load, tuple(settings), None, house)
+    settled = settle((*read.diagnostics, *analysis.diagnostics), read.sources, configurations, _SHOWN)
+    diagnostics = settled.diagnostics
     path = files.project_path(read.sources[0]) if read.sources else file
     origin = Origin(path, tuple(settings), tuple(sorted(set(targets))))
     if any(map(is_error, diagnostics)):

@@ -7,15 +7,18 @@ import sys
 from typing import Any
 
 from planc.commands import output
+from planc.commands.configuring import Configurations
 from planc.commands.files import Files
-from planc.commands.output import CannotWork, as_text, is_error, without_advice
+from planc.commands.output import CannotWork, as_text, is_error
 from planc.commands.reading import SET, chosen_plans, read_one
+from planc.commands.settling import settle
 from planc.compiler import analyse
-from planc.diagnostics.diagnostic import Diagnostic, in_order
+from planc.diagnostics.diagnostic import Diagnostic
 from planc.diagnostics.text import visible
 from planc.explanation import MEMORY_NOTE, Explanation, Number, explain, plain
 from planc.plan.model import Located, Origin, Unknown
 from planc.plan.solve import equation_of
+from planc.reporting.configuration import Chosen
 
 _ORIGINS = {
     Origin.WRITTEN: "written at {place}",
@@ -33,9 +36,12 @@ def run(arguments: list[str]) -> int:
     step_seconds = None if options.step_time is None else _seconds(options.step_time)
     files = Files()
     read = read_one(files, options.file)
-    analysis = analyse(read.sources, files.load, tuple(options.set))
-    diagnostics = in_order((*read.diagnostics, *analysis.diagnostics))
-    output.complain(as_text(without_advice(diagnostics), output.in_color(options.color, sys.stderr)))
+    configurations = Configurations(files)
+    house = next(iter(configurations.houses(read.sources).values()), None)
+    analysis = analyse(read.sources, files.load, tuple(options.set), None, house)
+    found = (*read.diagnostics, *analysis.diagnostics)
+    diagnostics = settle(found, read.sources, configurations, Chosen()).diagnostics
+    output.complain(as_text(diagnostics, output.in_color(options.color, sys.stderr)))
     failed = any(map(is_error, diagnostics))
     plans = chosen_plans(analysis.plans, options.plan, options.file) if analysis.plans or not failed else []
     explanations = [explain(plan, step_seconds) for plan in plans]

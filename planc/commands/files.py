@@ -21,11 +21,12 @@ Reading = Source | Diagnostic | str
 
 
 class Files:
-    """The files of one run, by real path."""
+    """The files of one run, by real path. `stdin_name` is the path that standard input stands for, if it does."""
 
-    __slots__ = ("_known", "_readings", "_real_paths")
+    __slots__ = ("_known", "_readings", "_real_paths", "_stdin_name")
 
-    def __init__(self) -> None:
+    def __init__(self, stdin_name: str | None = None) -> None:
+        self._stdin_name = stdin_name
         self._readings: dict[str, Reading] = {}
         self._known: dict[str, Source | str] = {}
         self._real_paths: dict[Source, str] = {}
@@ -33,8 +34,20 @@ class Files:
     def read(self, path: str) -> Reading:
         """The file at a path, shown under that path; `-` is standard input."""
         if path == "-":
-            return self._read(path, _STDIN, "-")
-        return self._read(path, path.removeprefix("./"), os.path.realpath(path))
+            return self._read(path, self._stdin_name or _STDIN, "-")
+        return self.read_as(path, path.removeprefix("./"))
+
+    def read_as(self, path: str, shown: str) -> Reading:
+        """The file at a path, shown under another name."""
+        return self._read(path, shown, os.path.realpath(path))
+
+    def replace(self, source: Source, text: str) -> Source:
+        """A file with another text in place of what was read, from here on; the disk stays as it is."""
+        real_path = self._real_paths[source]
+        replaced = Source(source.name, text)
+        self._readings[real_path] = replaced
+        self._real_paths[replaced] = real_path
+        return replaced
 
     def load(self, name: str, importer: Source | None) -> Source | str:
         """The file that `use "name"` in another file means, or the reason why it cannot be had."""
@@ -62,6 +75,11 @@ class Files:
         path = self._real_paths.get(source, "-")
         return None if path == "-" else path
 
+    def place(self, source: Source) -> str:
+        """Where a source lies, for what is looked up beside it; standard input without a name is in this folder."""
+        path = self._real_paths.get(source, "-")
+        return os.path.realpath(_STDIN) if path == "-" else path
+
     def project_path(self, source: Source) -> str:
         """Path of a source from its project's root, with `/`; standard input's is `-`."""
         real_path = self._real_paths[source]
@@ -86,7 +104,8 @@ class Files:
                 reading = "no such file"
             self._readings[real_path] = reading
             if isinstance(reading, Source):
-                self._real_paths[reading] = real_path
+                named = real_path == "-" and self._stdin_name is not None
+                self._real_paths[reading] = os.path.realpath(self._stdin_name or "") if named else real_path
         return self._readings[real_path]
 
 

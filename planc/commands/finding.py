@@ -8,7 +8,7 @@ files does without.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planc.commands.files import Files
@@ -17,7 +17,12 @@ from planc.source import Source
 
 if TYPE_CHECKING:
     from planc.commands.cache import Cache
+    from planc.compiler import Skipped
+    from planc.plan.house import House
     from planc.plan.scope import Load, Made
+
+    #: What holds for the plans of each source without being written in them.
+    Houses = Mapping[Source, House | None]
 
 #: Files from which on it may pay to start workers.
 ENOUGH = 60
@@ -27,7 +32,7 @@ _CHUNK = 25
 
 
 def analyse_all(
-    sources: Sequence[Source], files: Files, settings: tuple[str, ...], use_cache: bool
+    sources: Sequence[Source], files: Files, settings: tuple[str, ...], houses: Houses, use_cache: bool
 ) -> tuple[Diagnostic, ...]:
     """What is found in the sources, in no order; the same for any number of processes, with or without cache."""
     cache = None
@@ -38,10 +43,10 @@ def analyse_all(
     # What was kept is read here: a file of it takes less time than to send its name to a worker.
     found: list[tuple[Diagnostic, ...]] = []
     if cache is not None:
-        kept = [(source, cache.kept(source)) for source in sources]
+        kept = [(source, cache.kept(source, _home(houses[source]))) for source in sources]
         found.extend(diagnostics for _, diagnostics in kept if diagnostics is not None)
         sources = [source for source, diagnostics in kept if diagnostics is None]
-    _shared[:] = [(tuple(sources), files, settings, cache)]
+    _shared[:] = [(tuple(sources), files, settings, houses, cache)]
     workers = min(_processors(), len(sources) // _CHUNK)
     if 1 < workers and ENOUGH <= len(sources):
         from multiprocessing import get_context
@@ -50,31 +55,47 @@ def analyse_all(
         with get_context("fork").Pool(workers) as pool:
             found.extend(pool.map(_analyse, range(0, len(sources), _CHUNK), chunksize=1))
     else:
-        found.append(_found(tuple(sources), files, settings, cache))
+        found.append(_found(tuple(sources), files, settings, houses, cache))
     _shared.clear()
     if cache is not None:
         cache.tidy()
     return tuple(diagnostic for diagnostics in found for diagnostic in diagnostics)
 
 
+def analyse_whole(
+    sources: Sequence[Source], files: Files, settings: tuple[str, ...], houses: Houses
+) -> tuple[tuple[Diagnostic, ...], tuple[Skipped, ...]]:
+    """What is found in the sources, in no order, and the rules that stayed silent; without cache, in this process."""
+    from planc.compiler import analyse
+
+    groups: dict[House | None, list[Source]] = {}
+    for source in sources:
+        groups.setdefault(houses[source], []).append(source)
+    found = [analyse(tuple(group), files.load, settings, None, house) for house, group in groups.items()]
+    diagnostics = tuple(diagnostic for analysis in found for diagnostic in analysis.diagnostics)
+    return diagnostics, tuple(dict.fromkeys(skipped for analysis in found for skipped in analysis.skipped))
+
+
 def _found(
-    sources: tuple[Source, ...], files: Files, settings: tuple[str, ...], cache: Cache | None
+    sources: tuple[Source, ...], files: Files, settings: tuple[str, ...], houses: Houses, cache: Cache | None
 ) -> tuple[Diagnostic, ...]:
     if cache is None:
-        from planc.compiler import analyse
-
-        return analyse(sources, files.load, settings).diagnostics
+        return analyse_whole(sources, files, settings, houses)[0]
     made: Made = {}
 
     def one(source: Source, load: Load) -> tuple[Diagnostic, ...]:
         from planc.compiler import analyse
 
-        found = analyse((source,), load, settings, made).diagnostics
+        found = analyse((source,), load, settings, made, houses[source]).diagnostics
         for key in [key for key in made if key[1]]:
             del made[key]  # all but planc's own: the cache has to see what each file uses, and that uses in turn
         return found
 
-    return tuple(diagnostic for source in sources for diagnostic in cache.found(source, one))
+    return tuple(diagnostic for source in sources for diagnostic in cache.found(source, _home(houses[source]), one))
+
+
+def _home(house: House | None) -> Source | None:
+    return None if house is None else house.source
 
 
 def _processors() -> int:
@@ -84,9 +105,9 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_shared: list[tuple[tuple[Source, ...], Files, tuple[str, ...], Cache | None]] = []
+_shared: list[tuple[tuple[Source, ...], Files, tuple[str, ...], Houses, Cache | None]] = []
 
 
 def _analyse(start: int) -> tuple[Diagnostic, ...]:
-    sources, files, settings, cache = _shared[0]
-    return _found(sources[start : start + _CHUNK], files, settings, cache)
+    sources, files, settings, houses, cache = _shared[0]
+    return _found(sources[start : start + _CHUNK], files, settings, houses, cache)

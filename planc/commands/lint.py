@@ -3,56 +3,165 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planc.commands import output
+from planc.commands.configuring import CONFIG, NO_CONFIG, Configurations
 from planc.commands.files import Files
-from planc.commands.finding import analyse_all
-from planc.commands.reading import SET, read_all
+from planc.commands.finding import analyse_all, analyse_whole
+from planc.commands.output import CannotWork
+from planc.commands.reading import SET, Read, read_all
+from planc.commands.settling import settle
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
+from planc.reporting.configuration import Chosen
+from planc.source import Source
+
+if TYPE_CHECKING:
+    import argparse
+
+    from planc.commands.mending import Mended
+    from planc.compiler import Skipped
+    from planc.diagnostics.report import Kind
 
 #: Diagnostics that are written out as text; nobody reads on, and a broken tree may hold ten thousand.
 MOST_SHOWN = 1000
 
+FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
+
 
 class Options(NamedTuple):
-    """What `planc lint` was asked for."""
+    """What `planc lint` was asked for; `parser` says what each means."""
 
-    files: tuple[str, ...]
+    files: tuple[str, ...] = (".",)
     output_format: str = "text"
     color: str = "auto"
-    info: bool = False
+    chosen: Chosen = Chosen()
     settings: tuple[str, ...] = ()
     use_cache: bool = True
+    quiet: bool = False
+    statistics: bool = False
+    exit_zero: bool = False
+    show_skipped: bool = False
+    fix: bool = False
+    unsafe_fixes: bool = False
+    diff: bool = False
+    config: str | None = None
+    use_config: bool = True
+    baseline: str | None = None
+    write_baseline: bool = False
+    stdin_filename: str | None = None
+
+
+class Outcome(NamedTuple):
+    """What one run has to say. `num_known` of the findings were in a baseline, of whose entries `num_gone` are gone."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    skipped: tuple[Skipped, ...] = ()
+    mended: Mended | None = None
+    num_known: int = 0
+    num_gone: int = 0
 
 
 def run(arguments: list[str]) -> int:
-    """Exit status: 2 if a file could not be read, else 1 if there is an error, else 0."""
+    """Exit status: 2 if a file could not be read or written, else 1 if there is an error, else 0."""
     options = _options(arguments)
-    files = Files()
-    read = read_all(files, options.files or (".",))
-    found = in_order((*read.diagnostics, *analyse_all(read.sources, files, options.settings, options.use_cache)))
-    diagnostics = found if options.info else output.without_advice(found)
-    num_files = len(read.sources) + len(read.diagnostics)
-    if options.output_format == "json":
-        from planc.diagnostics import json
-        from planc.diagnostics.report import Report
+    files = Files(options.stdin_filename)
+    configurations = Configurations(files, options.config, options.use_config)
+    read = read_all(files, options.files, configurations.is_excluded)
+    outcome = _judge(read, files, configurations, options)
+    unwritten = []
+    if outcome.mended is not None and not options.diff:
+        from planc.commands.mending import write_all
 
-        output.write(json.render(Report(diagnostics, read.names, read.unread)))
+        unwritten = write_all(outcome.mended, files)
+    if options.write_baseline or options.baseline is not None or configurations.have_baseline(read.sources):
+        from planc.commands.known import compare, write
+
+        if options.write_baseline:
+            output.write(write(outcome.diagnostics, read.sources, files, configurations, options.baseline))
+            return 2 if read.unread else 0
+        known = compare(outcome.diagnostics, read.sources, files, configurations, options.baseline)
+        outcome = outcome._replace(diagnostics=known.diagnostics, num_known=known.num_known, num_gone=known.num_gone)
+    if options.diff and outcome.mended is not None:
+        _show_difference(outcome.mended)
     else:
-        output.write(output.as_text(diagnostics[:MOST_SHOWN], output.in_color(options.color, sys.stdout)))
-        if MOST_SHOWN < len(diagnostics):
-            output.write(f"\n... and {len(diagnostics) - MOST_SHOWN} more; `--output-format json` holds them all\n")
-        output.write(f"{chr(10) if diagnostics else ''}{_summary(diagnostics, num_files)}\n")
+        _show(outcome, read, options)
     for name, reason in read.unread:
         output.complain(f"planc: cannot read {output.quoted(name)}: {reason}\n")
-    if read.unread:
+    for name, reason in unwritten:
+        output.complain(f"planc: cannot write {output.quoted(name)}: {reason}\n")
+    if read.unread or unwritten:
         return 2
-    return 1 if any(map(output.is_error, diagnostics)) else 0
+    if options.diff:
+        return 1 if outcome.mended is not None and outcome.mended.applied else 0
+    return 1 if not options.exit_zero and any(map(output.is_error, outcome.diagnostics)) else 0
 
 
-def _summary(diagnostics: tuple[Diagnostic, ...], num_files: int) -> str:
+def _judge(read: Read, files: Files, configurations: Configurations, options: Options) -> Outcome:
+    """What is reported of the files; with `--fix`, of what they become, which is not yet written."""
+
+    def found(sources: tuple[Source, ...], use_cache: bool) -> tuple[Diagnostic, ...]:
+        houses = configurations.houses(sources)
+        diagnostics = analyse_all(sources, files, options.settings, houses, use_cache)
+        all_found = (*read.diagnostics, *diagnostics)
+        return settle(all_found, sources, configurations, options.chosen).diagnostics
+
+    if options.fix or options.diff:
+        from planc.commands.mending import mend_all
+
+        mended = mend_all(read.sources, files, lambda sources: found(sources, False), options.unsafe_fixes)
+        return Outcome(mended.diagnostics, mended=mended)
+    if options.show_skipped:
+        houses = configurations.houses(read.sources)
+        raw, skipped = analyse_whole(read.sources, files, options.settings, houses)
+        settled = settle((*read.diagnostics, *raw), read.sources, configurations, options.chosen)
+        return Outcome(settled.diagnostics, skipped)
+    return Outcome(found(read.sources, options.use_cache))
+
+
+def _show(outcome: Outcome, read: Read, options: Options) -> None:
+    diagnostics = in_order(outcome.diagnostics)
+    if options.statistics:
+        from planc.commands import statistics
+
+        output.write(statistics.render(diagnostics, options.output_format))
+        return
+    if options.output_format != "text":
+        from importlib import import_module
+
+        from planc.diagnostics.report import Report
+
+        kinds: tuple[Kind, ...] = ()
+        if options.output_format == "sarif":
+            from planc.kinds import kinds_of
+
+            kinds = kinds_of(diagnostics)
+        skipped = tuple((each.code, each.name, each.plan, each.missing) for each in outcome.skipped)
+        report = Report(diagnostics, read.names, read.unread, kinds, skipped if options.show_skipped else None)
+        output.write(import_module(f"planc.diagnostics.{options.output_format}").render(report))
+        return
+    output.write(output.as_text(diagnostics[:MOST_SHOWN], output.in_color(options.color, sys.stdout)))
+    if MOST_SHOWN < len(diagnostics):
+        output.write(f"\n... and {len(diagnostics) - MOST_SHOWN} more; `--output-format json` holds them all\n")
+    if options.quiet:
+        return
+    lines = [_summary(outcome, diagnostics, len(read.names)), *_hints(outcome, diagnostics, options)]
+    if options.show_skipped:
+        lines.extend(_skipped_lines(outcome.skipped))
+    output.write("\n" * bool(diagnostics) + "".join(f"{line}\n" for line in lines))
+
+
+def _show_difference(mended: Mended) -> None:
+    from planc.commands.mending import difference
+
+    for before, after, _ in mended.applied:
+        output.write(difference(before, after))
+    count = sum(len(applied) for _, _, applied in mended.applied)
+    output.complain(f"planc: {plural(count, 'fault')} would be mended\n" if count else "planc: nothing to mend\n")
+
+
+def _summary(outcome: Outcome, diagnostics: tuple[Diagnostic, ...], num_files: int) -> str:
     if num_files == 0:
         return "No plan files were read."
     counts = {
@@ -60,36 +169,163 @@ def _summary(diagnostics: tuple[Diagnostic, ...], num_files: int) -> str:
         for severity in (Severity.ERROR, Severity.WARNING)
     }
     found = [plural(count, severity.value) for severity, count in counts.items() if count]
-    return f"Found {' and '.join(found) or 'no faults'} in {plural(num_files, 'file')}."
+    num_mended = sum(len(applied) for _, _, applied in outcome.mended.applied) if outcome.mended is not None else 0
+    mended = f"Mended {plural(num_mended, 'fault')}; found" if num_mended else "Found"
+    known = f" besides {outcome.num_known} in the baseline" if outcome.num_known else ""
+    return f"{mended} {' and '.join(found) or 'no faults'}{known} in {plural(num_files, 'file')}."
+
+
+def _hints(outcome: Outcome, diagnostics: tuple[Diagnostic, ...], options: Options) -> list[str]:
+    from planc.reporting.fixing import repair_of
+
+    hints = []
+    safe = sum(repair_of(found, unsafe=False) is not None for found in diagnostics)
+    unsafe = sum(repair_of(found, unsafe=True) is not None for found in diagnostics) - safe
+    if safe and not options.fix:
+        hints.append(f"{plural(safe, 'fault')} can be mended with `--fix`.")
+    if unsafe and not options.unsafe_fixes:
+        hints.append(f"{plural(unsafe, 'fault')} can be mended with `--fix --unsafe-fixes`.")
+    if outcome.num_gone:
+        hints.append(f"{outcome.num_gone} of the baseline are gone; `--write-baseline` drops them.")
+    return hints
+
+
+def _skipped_lines(skipped: tuple[Skipped, ...]) -> list[str]:
+    if not skipped:
+        return ["No rule stayed silent."]
+    lines = ["", "Rules that stayed silent, and what would let them speak:"]
+    for each in skipped:
+        fields = ", ".join(output.quoted(field) for field in each.missing)
+        lines.append(f"  {each.code} {each.name} in plan {output.quoted(each.plan)}: {fields}")
+    return lines
 
 
 def _options(arguments: list[str]) -> Options:
     if not any(argument.startswith("-") and argument != "-" for argument in arguments):
-        return Options(tuple(arguments))  # a hook passes nothing but files, and argparse takes a tenth of a start
+        return Options(tuple(arguments) or (".",))  # a hook passes nothing but files; argparse is a tenth of a start
+    found = parser().parse_args(arguments)
+    options = Options(
+        files=tuple(found.files) or (".",),
+        output_format=found.output_format,
+        color=found.color,
+        chosen=_chosen(found),
+        settings=tuple(found.set),
+        use_cache=not found.no_cache,
+        quiet=found.quiet,
+        statistics=found.statistics,
+        exit_zero=found.exit_zero,
+        show_skipped=found.show_skipped,
+        fix=found.fix or (found.unsafe_fixes and not found.diff),
+        unsafe_fixes=found.unsafe_fixes,
+        diff=found.diff,
+        config=found.config,
+        use_config=not found.no_config,
+        baseline=found.baseline,
+        write_baseline=found.write_baseline,
+        stdin_filename=found.stdin_filename,
+    )
+    _check(options)
+    return options
+
+
+def _check(options: Options) -> None:
+    """Refuses options that do not go together."""
+    if options.statistics and options.output_format not in ("text", "json"):
+        raise CannotWork("`--statistics` is shown as `text` or `json`")
+    if options.show_skipped and (options.output_format not in ("text", "json") or options.statistics or options.quiet):
+        raise CannotWork("`--show-skipped` goes with `--output-format text` or `json` only")
+    if options.show_skipped and (options.fix or options.diff):
+        raise CannotWork("`--show-skipped` does not go with `--fix` or `--diff`")
+    if options.fix and not options.diff and "-" in options.files:
+        raise CannotWork("standard input cannot be mended in place; `--diff` shows what would change")
+    if options.write_baseline and (options.fix or options.diff):
+        raise CannotWork("`--write-baseline` does not go with `--fix` or `--diff`")
+    if options.stdin_filename is not None and "-" not in options.files:
+        raise CannotWork("`--stdin-filename` names standard input, which is not read; add `-`")
+    if options.settings and (options.fix or options.diff):
+        raise CannotWork("`--set` does not go with `--fix` or `--diff`: what it sets is in no file")
+
+
+def _chosen(found: argparse.Namespace) -> Chosen:
+    return Chosen(
+        _entries("--select", found.select),
+        _entries("--ignore", found.ignore),
+        ("all",) if found.warn_as_error else None,
+        Severity(found.min_severity) if found.min_severity else None,
+    )
+
+
+def _entries(option: str, values: list[str] | None) -> tuple[str, ...] | None:
+    """The codes and names of an option that may be repeated and take several by commas."""
+    if values is None:
+        return None
+    from planc.commands.configuring import known_rules
+    from planc.reporting.configuration_text import wrong_entry
+    from planc.reporting.selection import ALL, is_policy
+
+    entries = tuple(entry.strip() for value in values for entry in value.split(",") if entry.strip())
+    for entry in entries:
+        if entry != ALL and not is_policy(entry):
+            problem = wrong_entry(entry, known_rules(), ignored=option == "--ignore")
+            if problem is not None:
+                raise CannotWork(f"{option} {output.quoted(entry)}: {problem[0]}; {problem[1]}")
+    return entries
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of `planc lint`."""
     import argparse
 
-    parser = argparse.ArgumentParser(
+    made = argparse.ArgumentParser(
         prog="planc lint",
         description="Report what is wrong with plans. "
-        "Exit status: 0 (warnings allowed), 1 errors, 2 a file could not be read.",
+        "Exit status: 0 (warnings allowed), 1 errors, 2 a file could not be read or written.",
     )
-    parser.add_argument(
+    made.add_argument(
         "files",
         nargs="*",
         metavar="FILE|DIR|-",
         help="plan files, folders to search for *.plan (what git ignores and repositories inside them are left out), "
         "or - for standard input; the current folder if nothing is named",
     )
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument(
+    shown = made.add_argument_group("what is shown")
+    shown.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
+    shown.add_argument(
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
         help="default: auto, on a terminal; see NO_COLOR",
     )
-    parser.add_argument("--info", action="store_true", help="show advice too, not only errors and warnings")
-    parser.add_argument("--set", **SET)  # type: ignore[arg-type]
-    parser.add_argument("--no-cache", action="store_true", help="analyse every file, and keep nothing for the next run")
-    found = parser.parse_args(arguments)
-    settings, use_cache = tuple(found.set), not found.no_cache
-    return Options(tuple(found.files), found.output_format, found.color, found.info, settings, use_cache)
+    shown.add_argument("-q", "--quiet", action="store_true", help="show the diagnostics and nothing else")
+    shown.add_argument("--statistics", action="store_true", help="show how often each rule is broken, not where")
+    shown.add_argument(
+        "--show-skipped", action="store_true", help="list the rules that lacked a number, and the fields that supply it"
+    )
+    shown.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are errors")
+    chosen = made.add_argument_group("what is reported", "RULES are codes, beginnings of codes (PLN1), names, or all")
+    chosen.add_argument("--select", action="append", metavar="RULES", help="only these, by commas; may be repeated")
+    chosen.add_argument("--ignore", action="append", metavar="RULES", help="all but these, by commas; may be repeated")
+    chosen.add_argument("--warn-as-error", action="store_true", help="let warnings count as errors")
+    chosen.add_argument(
+        "--min-severity",
+        choices=[severity.value for severity in Severity],
+        help="the least that is shown; default: warning. info shows advice too",
+    )
+    chosen.add_argument("--baseline", metavar="FILE", help="leave out the findings that this file lists")
+    chosen.add_argument(
+        "--write-baseline",
+        action="store_true",
+        help="write all findings to the baseline (default: planc-baseline.json), and report none",
+    )
+    mended = made.add_argument_group("what is mended")
+    mended.add_argument("--fix", action="store_true", help="apply the fixes that cannot change what a plan means")
+    mended.add_argument("--unsafe-fixes", action="store_true", help="apply the other fixes too")
+    mended.add_argument("--diff", action="store_true", help="show what --fix would change, and exit with 1 if anything")
+    made.add_argument("--set", **SET)  # type: ignore[arg-type]
+    made.add_argument(
+        "--stdin-filename", metavar="NAME", help="the file that standard input is, for `use` and settings"
+    )
+    made.add_argument("--config", **CONFIG)  # type: ignore[arg-type]
+    made.add_argument("--no-config", **NO_CONFIG)  # type: ignore[arg-type]
+    made.add_argument("--no-cache", action="store_true", help="analyse every file, and keep nothing for the next run")
+    return made

@@ -78,11 +78,6 @@ def is_error(diagnostic: Diagnostic) -> bool:
     return diagnostic.severity.value == "error"
 
 
-def without_advice(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The errors and warnings among the diagnostics; advice is shown to those who ask for it."""
-    return tuple(diagnostic for diagnostic in diagnostics if diagnostic.severity.value != "info")
-
-
 def quoted(text: str) -> str:
     """A word of the user's in backticks, harmless to a terminal."""
     from planc.diagnostics.text import visible

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planc.commands.files import Files
@@ -37,8 +37,12 @@ class Read(NamedTuple):
         return tuple(source.name for source in (*self.sources, *found))
 
 
-def read_all(files: Files, names: Iterable[str]) -> Read:
-    """The named files, and the plan files of the named folders, each real file once."""
+def _none(path: str) -> bool:
+    return False
+
+
+def read_all(files: Files, names: Iterable[str], is_excluded: Callable[[str], bool] = _none) -> Read:
+    """The named files, and the plan files of the named folders that are not excluded, each real file once."""
     sources: dict[Source, None] = {}
     diagnostics: dict[Diagnostic, None] = {}
     unread: dict[tuple[str, str], None] = {}
@@ -47,7 +51,8 @@ def read_all(files: Files, names: Iterable[str]) -> Read:
         if name != "-" and os.path.isdir(name):
             from planc.commands.search import search
 
-            paths, closed = search(name)
+            found, closed = search(name)
+            paths = [path for path in found if not is_excluded(path)]
             unread.update(dict.fromkeys(closed))
         for path in paths:
             reading = files.read(path)

@@ -26,6 +26,11 @@ def render(report: Report) -> str:
         "diagnostics": [as_data(diagnostic) for diagnostic in report.diagnostics],
         "unread": [{"file": name, "reason": reason} for name, reason in report.unread],
     }
+    if report.skipped is not None:
+        document["skipped"] = [
+            {"code": code, "name": name, "plan": plan, "missing": list(missing)}
+            for code, name, plan, missing in report.skipped
+        ]
     return json.dumps(document, indent=2) + "\n"
 
 

@@ -23,12 +23,14 @@ class Report(NamedTuple):
     files: the names of the files that were read, those without a fault too.
     unread: the names of those that could not be read, each with the reason.
     kinds: the kinds of the codes that occur; only SARIF shows their pages, other forms do without.
+    skipped: rules that stayed silent (code, name, plan, the fields that would let it speak), if that was asked for.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     files: tuple[str, ...]
     unread: tuple[tuple[str, str], ...] = ()
     kinds: tuple[Kind, ...] = ()
+    skipped: tuple[tuple[str, str, str, tuple[str, ...]], ...] | None = None
 
 
 def page_path(code: str, name: str) -> str:

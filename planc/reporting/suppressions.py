@@ -95,8 +95,6 @@ def suppressions(source: Source) -> tuple[Suppression, ...]:
 def _comments(source: Source) -> list[tuple[Span, int]]:
     """The comments that speak to planc, and where in the text what they say begins."""
     text = source.text
-    if "planc" not in text.lower():
-        return []
     found = []
     for match in _COMMENT.finditer(text):
         if match[1] is not None:

@@ -34,7 +34,7 @@ def lint(*settings: str, use_cache: bool = True, name: str = "a.plan") -> tuple[
     files = Files()
     source = files.read(name)
     assert isinstance(source, Source)
-    return in_order(analyse_all((source,), files, settings, use_cache))
+    return in_order(analyse_all((source,), files, settings, {source: None}, use_cache))
 
 
 def said(found: tuple[Diagnostic, ...]) -> list[object]:

@@ -220,7 +220,7 @@ def test_color_on_a_terminal(tmp_path: Path) -> None:
 def test_advice_is_shown_to_those_who_ask(tmp_path: Path) -> None:
     write(tmp_path, a=CLEAN)
     assert "info[" not in planc("lint", "a.plan", cwd=tmp_path).stdout
-    outcome = planc("lint", "--info", "a.plan", cwd=tmp_path)
+    outcome = planc("lint", "--min-severity=info", "a.plan", cwd=tmp_path)
     assert outcome.stdout.startswith("info[")
     assert outcome.stdout.endswith("Found no faults in 1 file.\n")
     assert outcome.returncode == 0

@@ -23,7 +23,7 @@ _HEAD = """\
 
 Every rule, and every fault of the language and of the targets. `planc rule CODE` shows the same page, and
 `planc rule --output-format json` gives all of them as data. An error keeps a plan from being compiled, a warning does
-not, and advice is shown with `planc lint --info` only.
+not, and advice is shown with `planc lint --min-severity info` only.
 
 The first digit tells the subject: 0 the language, 1 ranks, 2 the batch, 3 memory, 4 precision, 5 the network, 6 the
 launch, 9 what a target can express.
@@ -37,7 +37,7 @@ launch, 9 what a target can express.
 _WEIGHT = {
     Severity.ERROR: "An error: a plan that has it is not compiled.",
     Severity.WARNING: "A warning: a plan that has it is compiled all the same.",
-    Severity.INFO: "Advice: shown with `planc lint --info` only.",
+    Severity.INFO: "Advice: shown with `planc lint --min-severity info` only.",
 }
 
 
@@ -81,7 +81,7 @@ def _printed(kind: Kind) -> str:
     example = parts(kind.page)["Example"]
     if not example.endswith("\n"):
         return ""
-    options = ["--info"] if kind.severity is Severity.INFO else []
+    options = ["--min-severity", "info"] if kind.severity is Severity.INFO else []
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(printed):
         Path("example.plan").write_text(example, encoding="utf-8")

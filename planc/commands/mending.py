@@ -1,0 +1,90 @@
+"""`planc lint --fix`: the fixes of what is found applied to the texts, over as many passes as they need.
+
+A pass mends every file, then all are analysed again, since a fix may bring to light what it hid, and of two that
+overlap only one is applied at a time. A text in which a fix would leave more that cannot be read stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import unified_diff
+from typing import NamedTuple
+
+from planc.commands.files import Files
+from planc.commands.replacing import replace
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.diagnostics.text import visible
+from planc.reporting.fixing import MAX_PASSES, mend
+from planc.source import Source
+
+#: What is found, and reported, in sources.
+Judge = Callable[[tuple[Source, ...]], tuple[Diagnostic, ...]]
+
+
+class Mended(NamedTuple):
+    """The sources after the last pass, what is still found in them, and what was mended in each of the first ones."""
+
+    sources: tuple[Source, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    applied: tuple[tuple[Source, Source, tuple[Diagnostic, ...]], ...]
+
+
+def mend_all(sources: tuple[Source, ...], files: Files, judge: Judge, unsafe: bool) -> Mended:
+    """The sources with their fixes applied; nothing is written. `files` gives the mended texts from then on."""
+    first = sources
+    applied: dict[int, list[Diagnostic]] = {at: [] for at in range(len(sources))}
+    settled: set[int] = set()  # whose fixes made them worse
+    found = judge(sources)
+    for _ in range(MAX_PASSES):
+        mended = [
+            mend(source, [each for each in found if each.primary.span.source is source], unsafe) for source in sources
+        ]
+        changed = [at for at, source in enumerate(sources) if at not in settled and mended[at].text != source.text]
+        if not changed:
+            break
+        before = sources
+        sources = tuple(
+            files.replace(source, mended[at].text) if at in changed else source for at, source in enumerate(sources)
+        )
+        now = judge(sources)
+        worse = [at for at in changed if _unread(found, before[at]) < _unread(now, sources[at])]
+        if worse:
+            settled.update(worse)
+            sources = tuple(
+                files.replace(source, before[at].text) if at in worse else source for at, source in enumerate(sources)
+            )
+            now = judge(sources)
+        for at in changed:
+            if at not in worse:
+                applied[at].extend(mended[at].applied)
+        found = now
+    pairs = [(first[at], sources[at], tuple(applied[at])) for at in applied if first[at].text != sources[at].text]
+    return Mended(sources, found, tuple(pairs))
+
+
+def difference(before: Source, after: Source) -> str:
+    """What changes in a file, as a unified diff, harmless to a terminal."""
+    name = visible(before.name)
+    lines = unified_diff(
+        before.text.splitlines(), after.text.splitlines(), name, name, "as it is", "mended", lineterm=""
+    )
+    return "".join(f"{_harmless(line)}\n" for line in lines)
+
+
+def write_all(mended: Mended, files: Files) -> list[tuple[str, str]]:
+    """Puts the mended texts on disk; the names of files that could not be replaced, each with the reason."""
+    failed = []
+    for before, after, _ in mended.applied:
+        reason = replace(files.place(before), before.text, after.text)
+        if reason is not None:
+            failed.append((before.name, reason))
+    return failed
+
+
+def _unread(found: tuple[Diagnostic, ...], source: Source) -> int:
+    """How much of a text could not be read."""
+    return sum(each.primary.span.source is source and each.code < "PLN010" for each in found)
+
+
+def _harmless(line: str) -> str:
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode("ascii") for c in line)

@@ -1,0 +1,46 @@
+"""A text file replaced by another, as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+_MARK = b"\xef\xbb\xbf"  # of byte order; planc's texts are without, and a file that has one keeps it
+
+
+def replace(path: str, before: str, after: str) -> str | None:
+    """Puts a text in place of the one that was read; the reason why not, if the file has changed or cannot be written.
+
+    What a link leads to is replaced, not the link; the file keeps its mode, and its owner where that is possible.
+    """
+    target = os.path.realpath(path)
+    temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.planc-{os.getpid()}")
+    try:
+        with open(target, "rb") as file:
+            content = file.read()
+        if content.removeprefix(_MARK) != before.encode("utf-8"):
+            return "it has changed since it was read"
+        found = os.stat(target)
+        if not os.access(target, os.W_OK):
+            return "permission denied"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write((_MARK if content.startswith(_MARK) else b"") + after.encode("utf-8"))
+            os.fchmod(file.fileno(), stat.S_IMODE(found.st_mode))
+            _keep_owner(file.fileno(), found)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        if os.path.lexists(temporary) and not isinstance(error, FileExistsError):
+            os.unlink(temporary)
+        return (error.strerror or str(error)).lower()
+    return None
+
+
+def _keep_owner(descriptor: int, found: os.stat_result) -> None:
+    if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+        try:
+            os.fchown(descriptor, found.st_uid, found.st_gid)
+        except OSError:  # only root may give a file away
+            return
