@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from planc import manifest
@@ -134,19 +135,20 @@ def _of_manifest(path: str, files: Files) -> Outcome:
 def _plan_file(folder: str, recorded: str) -> str | None:
     """The plan's file, from here: in the nearest folder upward that is the root of its project, as when it compiled.
 
-    A folder without the mark of a project is taken for one only if the compiled folder lies in none.
+    Outside any project, a plan has no more than its name to be known by: it is looked for where `-o DIR` beside it
+    puts its folder, and not up to the root of the disk.
     """
     if not writing.is_below(recorded):
         return None
     at = os.path.realpath(folder)
     needs_mark = _project_path(os.path.join(at, manifest.NAME), True) != ""
-    while True:
-        path = os.path.join(at, recorded)
-        if os.path.isfile(path) and _project_path(os.path.realpath(path), needs_mark) == recorded:
-            return os.path.relpath(os.path.realpath(path))
-        if os.path.dirname(at) == at:
-            return None
-        at = os.path.dirname(at)
+    above = list(accumulate(at.split(os.sep)[1:], os.path.join, initial=os.sep))[::-1]
+    for root in above if needs_mark else above[:3]:
+        if os.path.isfile(os.path.join(root, recorded)):  # else it may be no path at all
+            path = os.path.realpath(os.path.join(root, recorded))
+            if _project_path(path, needs_mark) == recorded:
+                return os.path.relpath(path)
+    return None
 
 
 def _project_path(path: str, needs_mark: bool) -> str:

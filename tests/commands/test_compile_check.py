@@ -392,6 +392,28 @@ def test_a_project_within_a_project(folder: Path) -> None:
     assert checked(folder, expect=0).stdout == "Found no differences in 2 compiled folders.\n"
 
 
+def test_a_plan_outside_any_project(tmp_path: Path) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "a.plan").write_text(CLEAN)
+    assert run(tmp_path, "plans/a.plan", "-o", "plans/out").returncode == 0
+    assert checked(tmp_path, expect=0).stdout == "Found no differences in 1 compiled folder.\n"
+    assert run(tmp_path, "plans/a.plan", "-o", "out").returncode == 0
+    assert [(path, kind) for path, kind, _ in found(tmp_path)] == [(MANIFEST, "plan-missing")]
+    assert found(tmp_path, "plans/a.plan", "-o", "out", expect=0) == []
+
+
+def test_a_file_above_the_project_is_not_its_plan(folder: Path) -> None:
+    inner = folder / "inner"
+    (folder / "planc.toml").rename(folder / "elsewhere.toml")
+    inner.mkdir()
+    (inner / "planc.toml").touch()
+    (folder / "a.plan").rename(inner / "a.plan")
+    (folder / "out").rename(inner / "out")
+    assert checked(inner, expect=0)
+    (inner / "a.plan").rename(folder / "a.plan")
+    assert [kind for _, kind, _ in found(inner)] == ["plan-missing"]
+
+
 def test_what_git_ignores_is_passed_over_and_may_be_named(folder: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     (folder / ".gitignore").write_text("out/\n")
