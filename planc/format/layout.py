@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from planc.format.pieces import ENDS, UNARY, Comment, Piece, bound_lines
+from planc.format.pieces import ENDS, UNARY, Comment, Piece
 from planc.format.spelling import has_loose_unit, spelled, touching
 from planc.syntax.lexer import CLOSING, END, OPENING
 
@@ -57,7 +57,7 @@ class _Frame(NamedTuple):
 
 def words(found: Sequence[Piece]) -> list[Word]:
     """The words of a sound text, the last of which is its end."""
-    bound, spanning = bound_lines(found), _spanning(found)
+    spanning = _spanning(found)
     frames = [_Frame(FILE, True, 0, 0)]
     began = [0]  # for each frame the line of the result on which its last entry began
     line = indent = 0
@@ -67,10 +67,10 @@ def words(found: Sequence[Piece]) -> list[Word]:
         frame = frames[-1]
         closes = piece.type in CLOSING or piece.type == END
         starts = not closes and _starts(frame, left, piece)
-        breaks = _breaks(frame, left, piece, starts, closes, began[-1] < line, bound)
+        breaks = _breaks(frame, left, piece, starts, closes, began[-1] < line)
         following = found[at + 1] if at + 1 < len(found) else piece
         if _has_comma(frame, left, piece, starts, closes, breaks) or (
-            piece.comma and starts and not breaks and _needs_comma(left, piece, following, began[-1] < line, bound)
+            piece.comma and starts and not breaks and _needs_comma(left, piece, following, began[-1] < line)
         ):
             out[-1] = out[-1]._replace(text=out[-1].text + ",")
         edge = starts or closes
@@ -79,7 +79,7 @@ def words(found: Sequence[Piece]) -> list[Word]:
             line += 1
             indent = frame.closing_indent if closes else inner
         before = "" if breaks else _blanks(frame, left, piece, starts)
-        text = _text(piece, following, bound)
+        text = _text(piece, following)
         blank = starts and piece.blank
         depth = len(frames) - (piece.type in CLOSING)
         begun = frame.type if starts else ""
@@ -119,14 +119,12 @@ def _starts(frame: _Frame, left: Piece, piece: Piece) -> bool:
     return piece.comma or left.type in OPENING
 
 
-def _breaks(
-    frame: _Frame, left: Piece, piece: Piece, starts: bool, closes: bool, spanned: bool, bound: frozenset[int]
-) -> bool:
+def _breaks(frame: _Frame, left: Piece, piece: Piece, starts: bool, closes: bool, spanned: bool) -> bool:
     """Whether a line break comes between two pieces. `spanned`: the entry before has taken more than one line."""
-    if piece.comments:
+    if piece.comments or piece.type == END:
         return True
-    if piece.line in bound:
-        return left.line != piece.line
+    if piece.held is not None:
+        return piece.held
     if left.type in OPENING or closes:
         return frame.spans
     if starts:
@@ -155,18 +153,18 @@ def _has_comma(frame: _Frame, left: Piece, piece: Piece, starts: bool, closes: b
     return (frame.type in ("LSQB", "LPAR") and starts) or (frame.type == "LSQB" and closes and breaks)
 
 
-def _needs_comma(left: Piece, piece: Piece, following: Piece, spanned: bool, bound: frozenset[int]) -> bool:
+def _needs_comma(left: Piece, piece: Piece, following: Piece, spanned: bool) -> bool:
     """Whether two entries on a line would be read otherwise without the comma between them, which says nothing else."""
     if left.type == "QUANTITY":  # the name would be its unit
-        return piece.type == "NAME" and _stays_apart(piece, following, bound)
+        return piece.type == "NAME" and _stays_apart(following)
     if left.type != "NAME" or piece.type == "KEY":
         return False
     return left.text in _KINDS or (spanned and piece.type in ("NAME", "STRING"))  # the two would open a block
 
 
-def _stays_apart(left: Piece, piece: Piece, bound: frozenset[int]) -> bool:
-    """Whether a comment, or a line that is bound, keeps a line break before a `{` or `in`."""
-    return bool(piece.comments) or (left.line != piece.line and piece.line in bound)
+def _stays_apart(piece: Piece) -> bool:
+    """Whether a comment before a `{` or `in`, or one that points there, keeps a line break before it."""
+    return bool(piece.comments or piece.held)
 
 
 def _blanks(frame: _Frame, left: Piece, piece: Piece, starts: bool) -> str:
@@ -182,9 +180,9 @@ def _blanks(frame: _Frame, left: Piece, piece: Piece, starts: bool) -> str:
     return " "
 
 
-def _text(piece: Piece, following: Piece, bound: frozenset[int]) -> str:
+def _text(piece: Piece, following: Piece) -> str:
     if piece.type != "QUANTITY":
         return piece.text
-    if following.type in ("IN", "LBRACE") and not _stays_apart(piece, following, bound):
+    if following.type in ("IN", "LBRACE") and not _stays_apart(following):
         return touching(piece.text)
     return spelled(piece.text)

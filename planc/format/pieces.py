@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from planc.syntax.lexer import Token
+from planc.syntax.lexer import CLOSING, OPENING, Token
 
 #: A sign in front of its operand, which a grammar of tokens need not tell from one between two.
 UNARY = "UNARY"
@@ -17,8 +16,8 @@ ENDS = frozenset(("NAME", "STRING", "QUANTITY", "LITERAL", "RBRACE", "RSQB", "RP
 
 _COMMENT = re.compile(r"#[^\n]*")
 
-#: Comments that speak of the line on which they stand, so that its entries have to stay together.
-_OF_ITS_LINE = re.compile(r"#[ \t]*(?:planc:|<-)")
+#: Comments of which it matters what stands on their line, or below them: suppressions, and the marks of policy cases.
+_POINTS = re.compile(r"#+[ \t]*(?:planc[ \t]*:|<-)", re.I)
 
 
 class Comment(NamedTuple):
@@ -30,7 +29,10 @@ class Comment(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A token that is no comma, what stands between it and the one before, and its line."""
+    """A token that is no comma, what stands between it and the one before, and its line.
+
+    held: whether a line break comes before it (or none), where a comment that points at something leaves no choice.
+    """
 
     type: str
     text: str
@@ -38,6 +40,7 @@ class Piece(NamedTuple):
     blank: bool
     comma: bool
     comments: tuple[Comment, ...]
+    held: bool | None = None
 
 
 def pieces(text: str, tokens: Iterable[Token]) -> list[Piece]:
@@ -61,13 +64,31 @@ def pieces(text: str, tokens: Iterable[Token]) -> list[Piece]:
         shown = UNARY if kind == "SIGN" and (comma or previous not in ENDS) else kind
         found.append(Piece(shown, text[start:end], line, blank, comma, tuple(comments)))
         comments, previous, comma, blank = [], kind, False, False
-    return found
+    return _held(found) if _POINTS.search(text) else found
 
 
-def bound_lines(found: Sequence[Piece]) -> frozenset[int]:
-    """The lines that end in a comment that speaks of them: no line break is added to these or taken from them."""
-    return frozenset(
-        left.line
-        for left, piece in pairwise(found)
-        if piece.comments and piece.comments[0].trails and _OF_ITS_LINE.match(piece.comments[0].text)
-    )
+def _held(found: list[Piece]) -> list[Piece]:
+    """The pieces, with the line breaks held on which it depends what a comment speaks of."""
+    lines: set[int] = set()
+    held: dict[int, bool] = {}
+    for at, piece in enumerate(found):
+        pointing = [comment for comment in piece.comments if _POINTS.match(comment.text)]
+        if pointing and pointing[0].trails:
+            lines.add(found[at - 1].line)
+        if any(not comment.trails for comment in pointing):
+            _hold_entry(found, at, held)
+    for at in range(1, len(found)):
+        if found[at].line in lines:
+            held[at] = found[at - 1].line != found[at].line
+    return [piece._replace(held=held.get(at)) for at, piece in enumerate(found)]
+
+
+def _hold_entry(found: list[Piece], start: int, held: dict[int, bool]) -> None:
+    """Holds the breaks outside of brackets from a piece on, up to the first one: there ends what is said of it."""
+    depth = 0
+    for at in range(start, len(found)):
+        if start < at and depth <= 0:
+            held[at] = found[at - 1].line != found[at].line
+            if held[at]:
+                return
+        depth += (found[at].type in OPENING) - (found[at].type in CLOSING)
