@@ -2,7 +2,7 @@
 
 The scripts know nothing of planc: at every completion they run `planc completion SHELL --words WORD ...`, so they are
 right for whatever version is installed. The answer is a line for each word that may stand in place of the last one,
-with a tab and what it means where the shell shows that; or `:plans`, `:folders`, `:files` for paths that the shell finds.
+with a tab and what it means where the shell shows that; or `:plans`, `:folders`, `:files` for paths of its own.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
         prog="planc completion",
         description="Print a script that lets a shell complete the command lines of planc. In bash and zsh "
         '`eval "$(planc completion bash)"` loads it, in fish `planc completion fish | source`.',
+        allow_abbrev=False,
     )
     made.add_argument("shell", choices=SHELLS, metavar="|".join(SHELLS), help="the shell that is to read the script")
     made.add_argument(

@@ -22,7 +22,7 @@ function __planc_paths
     set -l option (string match -r -- '^--[^=]*=' $argv[1])
     set -l path (string replace -r -- '^--[^=]*=' '' $argv[1])
     for found in (complete -C "__planc_no_command $path" | string replace -r '\t.*' '' | string match -r -- "^.*(?:$argv[2])")
-        echo $option$found
+        echo "$option$found"
     end
 end
 
