@@ -13,6 +13,24 @@ def replace(path: str, before: str, after: str) -> str | None:
 
     What a link leads to is replaced, not the link; the file keeps its mode, and its owner where that is possible.
     """
+    return _replace(path, before, after, _MARK if has_mark(path) else b"")
+
+
+def replace_without_mark(path: str, before: str, after: str) -> str | None:
+    """The same, but that a byte-order mark goes."""
+    return _replace(path, before, after, b"")
+
+
+def has_mark(path: str) -> bool:
+    """Whether a file begins with a byte-order mark; not so if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MARK)) == _MARK
+    except OSError:
+        return False
+
+
+def _replace(path: str, before: str, after: str, mark: bytes) -> str | None:
     target = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.planc-{os.getpid()}")
     try:
@@ -25,7 +43,7 @@ def replace(path: str, before: str, after: str) -> str | None:
             return "permission denied"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "wb") as file:
-            file.write((_MARK if content.startswith(_MARK) else b"") + after.encode("utf-8"))
+            file.write(mark + after.encode("utf-8"))
             os.fchmod(file.fileno(), stat.S_IMODE(found.st_mode))
             _keep_owner(file.fileno(), found)
             file.flush()
