@@ -83,6 +83,7 @@ def repository(tmp_path: Path) -> Path:
     """A repository with a plan and what was compiled from it, and a folder with programs."""
     run("git", "init", "--quiet", cwd=tmp_path)
     (tmp_path / "a.plan").write_text(CLEAN)
+    assert planc("fmt", "a.plan", cwd=tmp_path).returncode == 0
     assert planc("compile", "a.plan", "-o", "compiled", cwd=tmp_path).returncode == 0
     (tmp_path / "bin").mkdir()
     for name, line in (("planc", f'exec "{sys.executable}" -m planc "$@"'), ("python", 'echo "python $*"')):
@@ -106,6 +107,7 @@ def steps() -> dict[str, str]:
 def test_the_steps_pass_what_is_as_it_should_be(repository: Path) -> None:
     assert script(repository, steps()["Install planc"], 0) == "python -m pip install a wheel\n"
     assert script(repository, steps()["Lint"], 0) == ""
+    script(repository, steps()["Compare layout"], 0)
     assert script(repository, steps()["Compare compiled files"], 0) == "Found no differences in 1 compiled folder.\n"
     script(repository, steps()["Write SARIF"], 0)
     assert json.loads((repository / "planc.sarif").read_text())["runs"][0]["results"] == []
@@ -118,6 +120,12 @@ def test_the_steps_refuse_a_plan_with_an_error(repository: Path) -> None:
     script(repository, steps()["Write SARIF"], 0)
     [result] = json.loads((repository / "planc.sarif").read_text())["runs"][0]["results"]
     assert result["ruleId"] == "PLN010"
+
+
+def test_the_steps_refuse_another_layout(repository: Path) -> None:
+    (repository / "a.plan").write_text((repository / "a.plan").read_text().replace(" = ", "  =  ", 1))
+    script(repository, steps()["Lint"], 0)
+    assert "a.plan" in script(repository, steps()["Compare layout"], 1)
 
 
 def test_the_pipeline_reports_and_refuses(repository: Path) -> None:
