@@ -179,6 +179,7 @@ _Finder = Callable[[_Place, str], Iterable[Answer]]
 #: What an argument is, by the word that stands for it in the help.
 _OF_METAVAR: dict[str, _Finder] = {
     "FILE": lambda place, current: (PLANS,),
+    "FILE|DIR": lambda place, current: (PLANS,),
     "FILE|DIR|-": lambda place, current: (PLANS,),
     "DIR": lambda place, current: (FOLDERS,),
     "T": _targets,

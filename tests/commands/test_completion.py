@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from planc.commands import completion
 from planc.commands.completing import _OF_METAVAR, _OF_OPTION, PATHS, answers
 from planc.commands.completion import SHELLS
 from planc.commands.files import Files
@@ -32,16 +33,16 @@ FREE = {"--step-time TIME"}
 FORMATS = ("concise", "github", "gitlab", "json", "junit", "sarif", "text")
 
 
-def asked(shell: str, *words: str, folder: Path) -> list[str]:
+def asked(capsys: pytest.CaptureFixture[str], shell: str, *words: str) -> list[str]:
     """The words that are proposed, without what they mean."""
-    outcome = planc("completion", shell, "--words", *words, cwd=folder)
-    assert (outcome.returncode, outcome.stderr) == (0, "")
-    return [line.partition("\t")[0] for line in outcome.stdout.splitlines()]
+    assert completion.run([shell, "--words", *words]) == 0
+    return [line.partition("\t")[0] for line in capsys.readouterr().out.splitlines()]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with plan files and others."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with plan files and others."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
     (tmp_path / "my plan.plan").write_text(CLEAN)
     (tmp_path / "two.plan").write_text(CLEAN + 'plan again from run\nplan "7B chat" from run\nplan broken {')
@@ -101,9 +102,10 @@ def folder(tmp_path: Path) -> Path:
         (["completion", "bash", "--words", "--col"], []),
     ],
 )
-def test_what_is_proposed(folder: Path, words: list[str], proposed: list[str]) -> None:
-    assert asked("zsh", *words, folder=folder) == proposed
-    assert asked("fish", *words, folder=folder) == proposed
+@pytest.mark.usefixtures("folder")
+def test_what_is_proposed(capsys: pytest.CaptureFixture[str], words: list[str], proposed: list[str]) -> None:
+    assert asked(capsys, "zsh", *words) == proposed
+    assert asked(capsys, "fish", *words) == proposed
 
 
 @pytest.mark.parametrize(
@@ -123,8 +125,11 @@ def test_what_is_proposed(folder: Path, words: list[str], proposed: list[str]) -
         (["lint", ""], [":plans"]),
     ],
 )
-def test_bash_cuts_at_equals_signs_and_leaves_quotes(folder: Path, words: list[str], proposed: list[str]) -> None:
-    assert asked("bash", *words, folder=folder) == proposed
+@pytest.mark.usefixtures("folder")
+def test_bash_cuts_at_equals_signs_and_leaves_quotes(
+    capsys: pytest.CaptureFixture[str], words: list[str], proposed: list[str]
+) -> None:
+    assert asked(capsys, "bash", *words) == proposed
 
 
 def test_an_answer_says_what_a_word_means(tmp_path: Path) -> None:
