@@ -58,7 +58,20 @@ def uri(name: str) -> str:
     # On a POSIX system an odd byte of a name is a low surrogate; any other surrogate stands for no byte.
     coded = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", name).encode("utf-8", "surrogateescape")
     quoted = "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in coded)
-    return f"file:///{quoted.lstrip('/')}" if quoted.startswith("/") else quoted
+    if quoted.startswith("/"):
+        return f"file:///{'/'.join(part for part in _without_dots(quoted) if part != '..')}"
+    return "/".join(_without_dots(quoted))
+
+
+def _without_dots(path: str) -> list[str]:
+    """The parts of a path without `.`, and without `..` but at the start: a URI is compared as it is written."""
+    kept: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and kept and kept[-1] != "..":
+            kept.pop()
+        elif part not in ("", "."):
+            kept.append(part)
+    return kept
 
 
 def _driver() -> dict[str, Any]:

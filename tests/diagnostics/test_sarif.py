@@ -161,7 +161,9 @@ def test_a_file_that_was_not_read_makes_the_run_fail() -> None:
     ("name", "uri"),
     [
         ("plans/a-b_c.plan", "plans/a-b_c.plan"),
-        ("../a.plan", "../a.plan"),
+        ("../../a.plan", "../../a.plan"),
+        ("./a//b/../c.plan", "a/c.plan"),
+        ("/srv/../../a/./b.plan", "file:///a/b.plan"),
         ("my plans/100%.plan", "my%20plans/100%25.plan"),
         ("a:b?c#d.plan", "a%3Ab%3Fc%23d.plan"),
         ("\u8a08.plan", "%E8%A8%88.plan"),
@@ -236,6 +238,7 @@ def test_hostile_text_reads_back(report: Report) -> None:
         assert all(line.isprintable() for line in text.split("\n"))
         assert not re.search(r"(?<!\{)(\{\{)*\{(?!\{)", text)
         assert [target for _, target in links(text)] == [str(number) for number in range(len(diagnostic.related))]
+        assert all(fix["description"]["text"].isprintable() for fix in result.get("fixes", ()))
         written = [edit.text for fix in diagnostic.fixes for edit in fix.edits]
         changes = [change for fix in result.get("fixes", ()) for change in fix["artifactChanges"]]
         replaced = [each["insertedContent"]["text"] for change in changes for each in change["replacements"]]
