@@ -79,6 +79,8 @@ def moe_parameters(
     """
     if count is None:
         return 0
+    if active is None or width is None:
+        return Unknown("the experts are described in part only", ("model.experts",), unset=True)
     routed = active * mlp_parameters(hidden, width, gated, bias)
     router = (hidden + 1 if bias in ("mlp", "all") else hidden) * count
     if not is_array(shared) and not shared:
@@ -93,7 +95,11 @@ def moe_layers(layers: Any, count: Any, dense: Any, every: Any) -> Any:
     Formula: (layers - dense_layers) // every; 0 without experts
     Source: Hugging Face DeepseekV3 (first_k_dense_replace), Qwen2Moe (decoder_sparse_step).
     """
-    return 0 if count is None else whole(largest(layers - dense, 0), every)
+    if count is None:
+        return 0
+    if dense is None or every is None:
+        return Unknown("the experts are described in part only", ("model.experts",), unset=True)
+    return whole(largest(layers - dense, 0), every)
 
 
 def norm_parameters(hidden: Any, norm: Any) -> Any:

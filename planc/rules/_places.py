@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from planc.diagnostics.diagnostic import Label
 from planc.plan.model import Origin, Plan
 from planc.source import Span
@@ -43,3 +45,12 @@ def related(plan: Plan, primary: Span, *labels: tuple[str, str]) -> tuple[Label,
             if not inside:
                 found.setdefault(entry, Label(entry, text))
     return tuple(found.values())
+
+
+def key_place(plan: Plan, path: str, key: str) -> Span:
+    """Where a key of a map stands; the map's entry if it is not found."""
+    entry = plan[path].entry
+    match = re.search(rf'(?<![\w-])"?{re.escape(key)}"?(?=\s*=)', entry.text)
+    if match is None:
+        return entry
+    return Span(entry.source, entry.start + match.start(), entry.start + match.end())

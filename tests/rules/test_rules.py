@@ -104,7 +104,8 @@ def changed(diagnostic: Diagnostic, change: dict[str, str]) -> str | None:
         edits.append((places[0], name, value))
     text = source.text
     for start, name, value in sorted(edits, reverse=True):
-        rest = re.sub(rf"^{name}\s*=\s*(\[[^\]]*\]|[\w.]+( tokens)?)", f"{name} = {value}", text[start:])
+        old = rf'^{name}\s*=\s*(\[[^\]]*\]|"[^"]*"|[\w.]+( tokens| steps)?)'
+        rest = re.sub(old, f"{name} = {value}", text[start:])
         text = text[:start] + rest
     return text
 

@@ -22,8 +22,7 @@ CASES = sorted({name.partition("/")[0]: name for name in reversed(ERR)}.values()
 
 #: Sections of a plan of which no rule or fact reads a field.
 UNREAD = {
-    "checkpoint", "context", "dataset", "evidence", "expert", "launch", "log", "profile", "recompute", "resume",
-    "schedule", "train", "versions",
+    "checkpoint", "context", "dataset", "evidence", "expert", "log", "profile", "recompute", "resume", "versions",
 }  # fmt: skip
 
 

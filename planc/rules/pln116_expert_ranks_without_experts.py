@@ -1,0 +1,66 @@
+"""Ranks are to share out experts, and the model has none.
+
+Why: expert ranks have nothing to hold in a dense model: Megatron refuses to start, and others train as if
+    they were not written.
+
+Example:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = one
+      parallel { expert = 8 }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Instead:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small {
+      layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000
+      experts { count = 16  top_k = 2  ffn = 1024 }
+    }
+    plan run {
+      model    = small
+      cluster  = one
+      parallel { expert = 8 }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Fix: leave `expert` out, or describe the experts of the model.
+
+Source: Megatron-LM, TransformerConfig.
+
+Versions: all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import plural
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.facts.facts import Facts
+from planc.plan.model import Plan, Record
+from planc.rules._places import place, related
+from planc.rules.rule import Rule
+
+
+def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """More than one expert rank for a dense model."""
+    ranks, model = facts["parallel.expert"], plan["model"].value
+    if ranks == 1 or not isinstance(model, Record) or model.fields["experts"].value is not None:
+        return
+    span = place(plan, "parallel.expert")
+    yield Diagnostic(
+        f"{plural(ranks, 'expert rank')} for a model without experts",
+        Label(span, "the model is dense"),
+        related(plan, span, ("model", "has no `experts`")),
+        help=("use `expert = 1`, or leave it out",),
+    )
+
+
+RULE = Rule(Severity.ERROR, "plan", check, ("parallel.expert",))
