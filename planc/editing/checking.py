@@ -12,6 +12,7 @@ from planc.editing.document import Document, Kept, Part
 from planc.editing.linking import Alone, Key, Linked, Summaries, alone, catalogue, copied, link, part_key
 from planc.editing.moving import Move, moved
 from planc.plan import faults
+from planc.plan.house import House
 from planc.plan.scope import Load, Made, Scope
 from planc.source import Source, Span
 
@@ -52,6 +53,7 @@ class Check(NamedTuple):
 
     document: Document
     linked: Linked
+    house: House | None
     units: tuple[Unit, ...]
     whole: bool
 
@@ -85,23 +87,26 @@ class Checker:
         """A source with the files that it uses, as they are now."""
         return link(source, self._alone_of, self._load)
 
-    def check(self, source: Source) -> Check:
-        """The check of a source, of which nothing is judged yet."""
+    def check(self, source: Source, house: House | None = None) -> Check:
+        """The check of a source, of which nothing is judged yet; `house` is as for `analyse`."""
         linked = self.linked(source)
         files = linked.files()
-        circular = any(used is linked for file in files for used in file.used)
+        ruled = self._of_house(house)
+        circular = source in ruled or any(used is linked for file in files for used in file.used)
         if circular or not all(file.alone.whole for file in files):
-            return Check(self.document(source), linked, (), True)
+            return Check(self.document(source), linked, house, (), True)
         shape = tuple(
             (file.scope.source.name, file.scope.file.complete, tuple(file.outcomes), frozenset(file.scope.twice))
             for file in files
         )
+        shape = (*shape, house, *ruled)
         names = tuple(tuple(file.alone.parts) for file in files)
         keys = [key for key in linked.alone.parts if key not in linked.scope.twice]
         met: dict[Item, tuple[Item, ...]] = {}
         units = [self._unit(linked, key, shape, names, _closure(linked, key, met)) for key in keys]
         units.append(self._used(linked, files, shape, names))
-        return Check(self.document(source), linked, tuple(sorted(units, key=lambda unit: not unit.changed)), False)
+        units.sort(key=lambda unit: not unit.changed)
+        return Check(self.document(source), linked, house, tuple(units), False)
 
     def pending(self, check: Check) -> list[Unit]:
         """The units that have to be judged, those first whose own text has changed."""
@@ -117,7 +122,7 @@ class Checker:
             root.blocks, root.twice = check.linked.scope.blocks, check.linked.scope.twice
             made = {(source, True): root}
         made.update({(file.scope.source, False): file.scope for file in check.linked.files() if not file.alone.parts})
-        found = analyse((source,), self._load, made=made).diagnostics
+        found = analyse((source,), self._load, made=made, house=check.house).diagnostics
         unknown = any(diagnostic.code == faults.UNKNOWN_NAME.code for diagnostic in found)
         if _MOST_KEPT < len(self._judged):
             self._judged.clear()
@@ -128,7 +133,7 @@ class Checker:
     def diagnostics(self, check: Check) -> tuple[Diagnostic, ...]:
         """What is known by now: of a unit that is not judged yet, what was found before."""
         if check.whole:
-            return analyse((check.document.source,), self._load).diagnostics
+            return analyse((check.document.source,), self._load, house=check.house).diagnostics
         found = list(check.linked.alone.scope.faults)
         for unit in check.units:
             judged = self._known(unit) or self._last.get((check.document.source.name, unit.key))
@@ -136,12 +141,21 @@ class Checker:
                 found.extend(_moved_to(judged, unit.places))
         return in_order(found)
 
-    def all_diagnostics(self, source: Source) -> tuple[Diagnostic, ...]:
+    def all_diagnostics(self, source: Source, house: House | None = None) -> tuple[Diagnostic, ...]:
         """Everything that is wrong with a source, and with what it uses."""
-        check = self.check(source)
+        check = self.check(source, house)
         for unit in self.pending(check):
             self.judge(check, unit)
         return self.diagnostics(check)
+
+    def _of_house(self, house: House | None) -> tuple[Source | str, ...]:
+        """The files of a house's policies and what these use, or why they cannot be had."""
+        found: list[Source | str] = []
+        for use in house.policies if house is not None else ():
+            reading = self._load(use.path.value, house.source if house is not None else None)
+            files = [] if isinstance(reading, str) else self.linked(reading).files()
+            found.extend([file.scope.source for file in files] or [reading])
+        return tuple(found)
 
     def _alone_of(self, source: Source, own: bool) -> Alone:
         if source not in self._alone:

@@ -49,7 +49,7 @@ def complete(document: Document, offset: int, linked: Linked, files: tuple[str, 
         "from": lambda cursor: _keywords(cursor, "from"),
         "entry": lambda cursor: _entries(cursor, document),
         "after": lambda cursor: _after(cursor, document),
-        "value": lambda cursor: _values(cursor, linked),
+        "value": lambda cursor: (*_values(cursor, linked), *_behind_equal(cursor, document)),
         "unit": lambda cursor: (*_units(cursor), *_behind_number(cursor, document)),
         "parent": lambda cursor: _parents(cursor, linked),
         "use": lambda cursor: _files(cursor, (*_catalogue(), *files), ".plan"),
@@ -232,6 +232,14 @@ def _units(cursor: Cursor) -> Iterator[Item]:
     if plain and not (due is not None and due.form == "share") and blank:
         for suffix, factor in SUFFIXES.items():
             yield Item(suffix, "unit", suffix, cursor.start, f"{factor:,} times", rank=2)
+
+
+def _behind_equal(cursor: Cursor, document: Document) -> Iterable[Item]:
+    """In the line below `field =`, the next entry may be meant as well, the value being left for later."""
+    text = document.source.text
+    line = text.rfind("\n", 0, cursor.start) + 1
+    alone = not text[line : cursor.start].strip() and not cursor.quoted
+    return _entries(cursor, document) if alone and cursor.frame.bracket == "{" and not cursor.frame.is_rule else ()
 
 
 def _behind_number(cursor: Cursor, document: Document) -> Iterable[Item]:

@@ -11,7 +11,7 @@ from planc.plan.schema import KINDS, Type
 from planc.syntax.lexer import ERROR, Token
 
 #: A number as far as it is typed: digits, a suffix before a blank, blanks, the beginning of a unit.
-_NUMBER = re.compile(r"[0-9][0-9_.]*(?:[eE][+-]?[0-9]+)?((?:[kMBT]|[KMGT]i)(?=[ \t]))?([ \t]*)([A-Za-z/%]*)$")
+_NUMBER = re.compile(r"[0-9][0-9_.]*(?:[eE][+-]?[0-9]+)?((?:[kMBT]|[KMGT]i)(?=[ \t]))?([ \t]*)([A-Za-z/%]*)\Z")
 
 #: Tokens that are a word, whole or in part.
 _WORDLIKE = ("NAME", "KEY", "KIND", "VERB", "LITERAL", "USE", "FROM", "IN", "AND", "OR", "NOT", "WHEN", "BECAUSE",

@@ -1,0 +1,32 @@
+"""`planc lsp`: a language server for editors, over standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from importlib.util import find_spec
+
+from planc.commands.output import CannotWork
+
+
+def run(arguments: list[str]) -> int:
+    """Exit status: 0 if the editor ended the session as the protocol says, else 1."""
+    parser().parse_args(arguments)
+    if find_spec("pygls") is None:
+        raise CannotWork("the language server needs pygls; install it with `pip install 'planc[lsp]'`")
+    from planc.commands.serving import serve
+
+    gc.enable()  # unlike other commands, this one runs for hours
+    return serve()
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `planc lsp`."""
+    made = argparse.ArgumentParser(
+        prog="planc lsp",
+        description="Serve an editor by the language server protocol, over standard input and output. "
+        "Needs pygls: pip install 'planc[lsp]'. "
+        "Exit status: 0 if the editor ended the session, 1 if it went away, 2 if the server could not be started.",
+    )
+    made.add_argument("--stdio", action="store_true", help="what many editors add; there is no other way")
+    return made

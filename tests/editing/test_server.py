@@ -1,0 +1,413 @@
+"""The language server as an editor meets it: over pipes, with what the protocol asks of both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pygls", reason="pygls is not installed: planc[lsp]")
+
+from lsprotocol import types
+
+from tests.commands.cli import CLEAN, planc
+from tests.editing.client import SNIPPETS, Editor, applied, editor
+
+PARTS = CLEAN[: CLEAN.index("plan run")]
+PLAN = 'use "parts.plan"\n' + CLEAN[CLEAN.index("plan run") :]
+EMOJI = "\U0001f680"
+
+
+def run(
+    folder: Path,
+    scenario: Callable[[Editor], Awaitable[None]],
+    capabilities: types.ClientCapabilities = SNIPPETS,
+    arguments: tuple[str, ...] = (),
+) -> None:
+    """Runs a scenario with an editor on a folder that is a project."""
+    (folder / "planc.toml").touch()
+
+    async def scene() -> None:
+        async with editor(folder, capabilities, arguments) as made:
+            await scenario(made)
+
+    asyncio.run(scene())
+
+
+def test_diagnostics_follow_the_typing(tmp_path: Path) -> None:
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", CLEAN)
+        await made.codes(uri, [])
+        made.change(uri, CLEAN.replace("model = small", "model = smal"))
+        (found,) = await made.codes(uri, ["PLN010"])
+        line = CLEAN[: CLEAN.index("model = small")].count("\n")
+        assert (found.range.start.line, found.range.start.character) == (line, 19)
+        assert found.message == "no model is called `smal`\nnot known here\nhelp: did you mean `small`?"
+        assert found.source == "planc"
+        made.change(uri, CLEAN)
+        await made.codes(uri, [])
+
+    run(tmp_path, scenario, arguments=("--stdio",))
+
+
+def test_diagnostics_say_all_that_lint_says(tmp_path: Path) -> None:
+    async def scenario(made: Editor) -> None:
+        text = CLEAN.replace("micro = 1 ", "micro = 1  micro = 2 ").replace("4Ki", "8k")
+        uri = made.open("a.plan", text)
+        (twice,) = await made.codes(uri, ["PLN013"])
+        (related,) = twice.related_information
+        assert related.message == "first here" and related.location.uri == uri
+        assert related.location.range.start.character < twice.range.start.character
+        advice = [one for one in made.published[uri].diagnostics if one.severity is types.DiagnosticSeverity.Hint]
+        assert "PLN036" in [one.code for one in advice]
+
+    run(tmp_path, scenario)
+
+
+def test_a_change_in_a_used_file_is_seen_by_those_that_use_it(tmp_path: Path) -> None:
+    (tmp_path / "parts.plan").write_text(PARTS)
+
+    async def scenario(made: Editor) -> None:
+        plan = made.open("a.plan", PLAN)
+        await made.codes(plan, [])
+        parts = made.open("parts.plan", PARTS)
+        made.change(parts, PARTS.replace("model small", "model tiny"))
+        await made.codes(plan, ["PLN010"])
+        await made.codes(parts, [])
+        made.close(parts)  # unsaved: the file counts again
+        await made.codes(plan, [])
+        (tmp_path / "parts.plan").write_text(PARTS.replace("heads = 8", "heads = 7"))
+        event = types.FileEvent(parts, types.FileChangeType.Changed)
+        made.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+        await made.codes(parts, ["PLN110"])  # found where the plan is judged, shown where the number stands
+        (tmp_path / "parts.plan").unlink()
+        made.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+        await made.codes(plan, ["PLN022"])
+        made.open("parts.plan", PARTS)  # not on disk, but open
+        await made.codes(plan, [])
+
+    run(tmp_path, scenario)
+
+
+def test_faults_of_a_used_file_are_shown_there(tmp_path: Path) -> None:
+    (tmp_path / "parts.plan").write_text(PARTS + "model {\n")
+
+    async def scenario(made: Editor) -> None:
+        plan = made.open("a.plan", PLAN)
+        await made.codes(made.uri("parts.plan"), ["PLN001"])
+        await made.codes(plan, [])
+        made.close(plan)
+        await made.codes(made.uri("parts.plan"), [])
+
+    run(tmp_path, scenario)
+
+
+def test_an_editor_shows_what_the_command_line_shows(tmp_path: Path) -> None:
+    faulty = CLEAN.replace("model = small", "model = smal")
+    allowed = CLEAN.replace("heads = 8", "heads = 7").replace("32_000 }", "32_000 } # planc: allow PLN110 -- a test")
+    (tmp_path / "house.plan").write_text("policy house { forbid precision == bf16 }\n")
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", allowed)
+        await made.codes(uri, [])
+        made.change(uri, allowed.replace(" -- a test", ""))
+        await made.codes(uri, ["PLN056"])
+        made.change(uri, faulty)
+        await made.codes(uri, ["PLN010"])
+        (tmp_path / "planc.toml").write_text('policies = ["house.plan"]\n')
+        event = types.FileEvent(made.uri("planc.toml"), types.FileChangeType.Changed)
+        made.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+        await made.codes(uri, ["PLN010", "PLN090"])
+        (tmp_path / "planc.toml").write_text('ignore = ["PLN9"]\nbaseline = "no.json"\n')
+        made.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+        while not made.shown:
+            await asyncio.sleep(0.05)
+        assert "no.json" in made.shown[0]
+
+    run(tmp_path, scenario)
+
+
+async def labels(made: Editor, uri: str, marked: str) -> dict[str, types.CompletionItem]:
+    found = await made.client.text_document_completion_async(types.CompletionParams(**made.at(uri, marked)))
+    assert isinstance(found, types.CompletionList)
+    return {item.label: item for item in found.items}
+
+
+def test_completion_in_a_half_typed_file(tmp_path: Path) -> None:
+    (tmp_path / "parts.plan").write_text(PARTS)
+    text = """\
+use "p"
+use "parts.plan"
+
+plan run {
+  model =
+  par
+  batch { gl
+  shard {
+    stage = 3
+  launch { walltime = 24 }
+  emit = [deepspeed { tr }, s
+"""
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+        assert set(await labels(made, uri, 'use "p|"\n')) == {"planc/gpus", "planc/models", "parts.plan"}
+        models = await labels(made, uri, "model =|")
+        assert "small" in models and models["small"].detail == "model of parts.plan"
+        fields = await labels(made, uri, "  par|")
+        assert "model" not in fields and "parallel" in fields
+        assert fields["parallel"].text_edit == types.TextEdit(
+            types.Range(types.Position(5, 2), types.Position(5, 5)), "parallel { $1 }"
+        )
+        assert fields["parallel"].insert_text_format is types.InsertTextFormat.Snippet
+        assert set(await labels(made, uri, "batch { gl|")) == {
+            "global",
+            "micro",
+            "accumulation",
+            "sequence_length",
+            "ramp",
+        }
+        assert "size" in await labels(made, uri, "    stage = 3\n|")
+        assert "min" in await labels(made, uri, "walltime = 24| }")
+        assert set(await labels(made, uri, "deepspeed { tr| }")) == {"trainer", "config_flag"}
+        assert "slurm" in await labels(made, uri, "}, s|")
+
+    run(tmp_path, scenario)
+    run(tmp_path, plain_scenario, types.ClientCapabilities())
+
+
+async def plain_scenario(made: Editor) -> None:
+    uri = made.open("a.plan", "plan p { par\n")
+    item = (await labels(made, uri, "{ par|"))["parallel"]
+    assert item.insert_text_format is types.InsertTextFormat.PlainText
+    assert isinstance(item.text_edit, types.TextEdit) and item.text_edit.new_text == "parallel "
+
+
+def test_hover_shows_what_is_worked_out(tmp_path: Path) -> None:
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", CLEAN.replace("micro = 1", "accumulation = auto  micro = 1"))
+
+        async def shown(marked: str) -> str:
+            found = await made.client.text_document_hover_async(types.HoverParams(**made.at(uri, marked)))
+            assert found is not None and isinstance(found.contents, types.MarkupContent)
+            return found.contents.value
+
+        assert "`batch.accumulation` in `run`: `8` (worked out)" in await shown("au|to")
+        field = await shown("micr|o")
+        assert (
+            "samples per replica and forward pass" in field and "`mbs`" in field and "In `run`: `1` (written)" in field
+        )
+        assert "`world.size`: `8 ranks`" in await shown("cluster = o|ne")
+        assert "cluster `one`" in await shown("clu|ster one".replace("clu|ster one", "cluster on|e {"))
+        at = made.at(uri, "|batch {")
+        at["position"] = types.Position(10_000, 0)
+        assert await made.client.text_document_hover_async(types.HoverParams(**at)) is None
+
+    run(tmp_path, scenario)
+
+
+def test_definition_across_files_and_in_the_catalogue(tmp_path: Path) -> None:
+    (tmp_path / "parts.plan").write_text(PARTS)
+    text = 'use "planc/gpus"\n' + PLAN.replace("cluster = one", "cluster = one { gpu = h100-sxm-80gb }")
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+
+        async def place(marked: str) -> tuple[str, int, int]:
+            found = await made.client.text_document_definition_async(types.DefinitionParams(**made.at(uri, marked)))
+            assert isinstance(found, (list, tuple)) and len(found) == 1
+            (location,) = found
+            assert isinstance(location, types.Location)
+            return location.uri, location.range.start.line, location.range.start.character
+
+        parts = made.uri("parts.plan")
+        assert await place("model = sm|all") == (parts, 2, 6)
+        assert await place('use "pa|rts.plan"') == (parts, 0, 0)
+        catalogue, line, _ = await place("h1|00-sxm")
+        lines = Path(catalogue.removeprefix("file://")).read_text().splitlines()
+        assert lines[line].startswith("gpu h100-sxm-80gb")
+        assert (await place('"planc/g|pus"'))[0] == catalogue
+
+    run(tmp_path, scenario)
+
+
+OTHER = 'use "parts.plan"\nplan other { model = "small"  cluster = one  precision = bf16  batch { global = 8 } }\n'
+
+
+def test_rename_changes_every_file_and_leaves_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "other.plan").write_text(OTHER)
+    (tmp_path / "parts.plan").write_text(PARTS)
+    (tmp_path / "stranger.plan").write_text("model small { }\nmodel big from small { }\n")
+    text = PLAN.replace("plan run", f"plan run # {EMOJI}\n").replace(
+        "{ model", f'{{ # {EMOJI}\n launch {{ venv = "{EMOJI}" }} model'
+    )
+    text = text.replace("  launch {", "").replace(' script = "train.py" }', "")
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+        await made.codes(uri, ["PLN901"])
+        at = made.at(uri, "model = sm|all")
+        ready = await made.client.text_document_prepare_rename_async(types.PrepareRenameParams(**at))
+        assert isinstance(ready, types.PrepareRenamePlaceholder) and ready.placeholder == "small"
+        edit = await made.client.text_document_rename_async(types.RenameParams(**at, new_name="7B chat"))
+        assert edit is not None and edit.document_changes is not None
+        texts = {uri: text, made.uri("parts.plan"): PARTS, made.uri("other.plan"): OTHER}
+        versions = {}
+        for change in edit.document_changes:
+            assert isinstance(change, types.TextDocumentEdit)
+            versions[change.text_document.uri] = change.text_document.version
+            edits = [one for one in change.edits if isinstance(one, types.TextEdit)]
+            texts[change.text_document.uri] = applied(texts[change.text_document.uri], edits)
+        assert versions == {uri: 1, made.uri("parts.plan"): None, made.uri("other.plan"): None}
+        assert texts[uri] == text.replace("small", '"7B chat"')
+        assert texts[made.uri("parts.plan")] == PARTS.replace("small", '"7B chat"')
+        assert texts[made.uri("other.plan")] == OTHER.replace("small", "7B chat")
+        made.open("parts.plan", texts[made.uri("parts.plan")])
+        made.change(uri, texts[uri])
+        await made.codes(uri, ["PLN901"])
+        references = await made.client.text_document_references_async(
+            types.ReferenceParams(**made.at(uri, 'model = "7B| chat"'), context=types.ReferenceContext(True))
+        )
+        assert [(one.uri, one.range.start.line) for one in references or ()] == [
+            (uri, text[: text.index("model = small")].count("\n")),
+            (made.uri("parts.plan"), 2),
+        ]
+
+    run(tmp_path, scenario)
+
+
+def test_a_rename_that_would_break_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "parts.plan").write_text(PARTS)
+    text = (
+        'use "planc/gpus"\nuse "planc/models"\n' + PLAN + "model taken from small {}\ngpu mine from h100-sxm-80gb {}\n"
+    )
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+
+        async def refusal(marked: str, name: str) -> str:
+            before = len(made.shown)
+            params = types.RenameParams(**made.at(uri, marked), new_name=name)
+            assert await made.client.text_document_rename_async(params) is None
+            (reason,) = made.shown[before:]
+            return reason
+
+        assert await refusal("model = sm|all", "taken") == "a.plan has a model `taken` already"
+        assert await refusal("model = sm|all", "llama-7b") == "planc/models has a model `llama-7b` already"
+        assert await refusal("model = sm|all", " ") == "a name cannot be empty"
+        assert await refusal("model = sm|all", "a\nb") == "a name cannot hold characters that do not print"
+        assert (
+            await refusal("h100|-sxm-80gb", "x")
+            == "`h100-sxm-80gb` is of planc's own catalogue, which cannot be edited"
+        )
+        assert await refusal("precision| = bf16", "x") == "there is no name of a block here"
+        params = types.PrepareRenameParams(**made.at(uri, "h100|-sxm-80gb"))
+        assert await made.client.text_document_prepare_rename_async(params) is None
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen", "column"),
+    [(None, "utf-16", 23), (["utf-8"], "utf-8", 25), (["utf-32", "utf-16"], "utf-32", 22)],
+)
+def test_positions_count_what_was_agreed(tmp_path: Path, offered: list[str] | None, chosen: str, column: int) -> None:
+    general = types.GeneralClientCapabilities(
+        position_encodings=[types.PositionEncodingKind(one) for one in offered or ()]
+    )
+    capabilities = types.ClientCapabilities(general=general if offered else None)
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", f'plan "{EMOJI}" {{ parallel {{ tensr = 2 }} }}\n')
+        found = (await made.codes(uri, ["PLN012"] * 4 + ["PLN011"]))[-1]
+        assert found.range.start == types.Position(0, column)
+        params = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(0, column - 3))
+        hover = await made.client.text_document_hover_async(params)
+        assert hover is not None and hover.range is not None and hover.range.end.character == column - 3
+
+    run(tmp_path, scenario, capabilities)
+
+
+def test_formatting_actions_and_outline(tmp_path: Path) -> None:
+    text = "# one\n# two\n" + CLEAN.replace("gpu = card  nodes", "gpu   =   card  nodes").replace("4Ki", "8k")
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+        await made.codes(uri, [])
+        document = types.TextDocumentIdentifier(uri)
+        options = types.FormattingOptions(tab_size=2, insert_spaces=True)
+        edits = await made.client.text_document_formatting_async(types.DocumentFormattingParams(document, options))
+        from planc.format.formatting import format_text
+
+        assert edits and applied(text, edits) == format_text(text)
+        at = made.at(uri, "8|k")["position"]
+        context = types.CodeActionContext([])
+        actions = await made.client.text_document_code_action_async(
+            types.CodeActionParams(document, types.Range(at, at), context)
+        )
+        assert actions is not None
+        (action,) = [one for one in actions if isinstance(one, types.CodeAction)]
+        assert action.title == "write `8Ki`" and not action.is_preferred
+        assert action.edit is not None and action.edit.document_changes is not None
+        (change,) = action.edit.document_changes
+        assert isinstance(change, types.TextDocumentEdit) and change.text_document.version == 1
+        edits = [one for one in change.edits if isinstance(one, types.TextEdit)]
+        assert applied(text, edits) == text.replace("8k", "8Ki")
+        symbols = await made.client.text_document_document_symbol_async(types.DocumentSymbolParams(document))
+        assert [one.name for one in symbols or ()] == ["card", "one", "small", "run"]
+        batch = [one for one in (symbols or ())[-1].children if one.name == "batch"]
+        assert [one.name for one in batch[0].children] == ["global", "micro", "sequence_length"]
+        folds = await made.client.text_document_folding_range_async(types.FoldingRangeParams(document))
+        assert [(one.start_line, one.end_line) for one in folds or ()] == [(5, 8), (0, 1)]
+        marks = await made.client.text_document_document_highlight_async(
+            types.DocumentHighlightParams(**made.at(uri, "model = sm|all"))
+        )
+        assert [mark.range.start.line for mark in marks or ()] == [4, 5]
+
+    run(tmp_path, scenario)
+
+
+def test_texts_without_a_file_and_texts_that_are_not_open(tmp_path: Path) -> None:
+    async def scenario(made: Editor) -> None:
+        uri = made.open("untitled:one", CLEAN.replace("model = small", "model = smal"))
+        await made.codes(uri, ["PLN010"])
+        made.change(uri, CLEAN)
+        await made.codes(uri, [])
+        nowhere = types.TextDocumentIdentifier(made.uri("nowhere.plan"))
+        assert await made.client.text_document_hover_async(types.HoverParams(nowhere, types.Position(0, 0))) is None
+        assert await made.client.text_document_document_symbol_async(types.DocumentSymbolParams(nowhere)) is None
+
+    run(tmp_path, scenario)
+
+
+def test_only_the_last_of_many_changes_counts(tmp_path: Path) -> None:
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", CLEAN)
+        for end in range(0, len(CLEAN), 7):
+            made.change(uri, CLEAN[:end])
+        made.change(uri, CLEAN.replace("model = small", "model = smal"))
+        await made.codes(uri, ["PLN010"])
+        versions = [params.version for params in made.all_published if params.uri == uri]
+        assert versions == sorted(versions)
+
+    run(tmp_path, scenario)
+
+
+def test_an_editor_that_goes_away_is_no_fault(tmp_path: Path) -> None:
+    outcome = planc("lsp", cwd=tmp_path, stdin=b"")
+    assert (outcome.returncode, outcome.stdout) == (1, "")
+
+
+def test_without_pygls_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from planc.commands import lsp
+    from planc.commands.main import main
+
+    monkeypatch.setattr(lsp, "find_spec", lambda name: None)
+    assert main(["lsp"]) == 2
+    assert capsys.readouterr().err == (
+        "planc: the language server needs pygls; install it with `pip install 'planc[lsp]'`\n"
+    )
