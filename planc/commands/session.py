@@ -247,7 +247,8 @@ def as_lint_shows(
     Advice is shown too, as hints, where the configuration does not say what is the least that counts.
     """
     said = configurations.of(source)
-    is_said = any(chosen.min_severity is not None for chosen in (said.chosen, *(own for _, own in said.per_path)))
+    all_said = (said.chosen, *(rule.chosen for rule in said.per_path))
+    is_said = any(chosen.min_severity is not None for chosen in all_said)
     least = Chosen() if is_said else Chosen(min_severity=Severity.INFO)
     settled = settle(found, (source,), configurations, least).diagnostics
     if not configurations.have_baseline((source,)):

@@ -95,7 +95,7 @@ class Checker:
         circular = source in ruled or any(used is linked for file in files for used in file.used)
         if circular or not all(file.alone.whole for file in files):
             return Check(self.document(source), linked, house, (), True)
-        shape = tuple(
+        shape: tuple[object, ...] = tuple(
             (file.scope.source.name, file.scope.file.complete, tuple(file.outcomes), frozenset(file.scope.twice))
             for file in files
         )
