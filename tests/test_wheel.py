@@ -80,7 +80,10 @@ def test_the_wheel_holds_the_package_its_data_and_nothing_else(built: Path) -> N
 def test_the_source_archive_can_be_tested(built: Path) -> None:
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         names = archive.getnames()
-    for name in ("Makefile", "README.md", "LICENSE", "tests/test_wheel.py", "examples/broken.plan", "hatch_build.py"):
+    for name in (
+        "Makefile", "README.md", "LICENSE", "tests/test_wheel.py", "examples/broken.plan", "hatch_build.py",
+        ".pre-commit-hooks.yaml",
+    ):  # fmt: skip
         assert f"planc-{VERSION}/{name}" in names
 
 
