@@ -47,7 +47,7 @@ def _text(lines: list[str]) -> str:
     written = [line for line in rest if line.strip()]
     if first or not written or not all(line.startswith(_INDENT) for line in written):
         return " ".join(line.strip() for line in lines if line.strip())
-    return "\n".join(line.removeprefix(_INDENT).rstrip() for line in rest).strip("\n") + "\n"
+    return "\n".join(line.removeprefix(_INDENT) for line in rest).strip("\n") + "\n"
 
 
 def _prose(text: str) -> str:
