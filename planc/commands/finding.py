@@ -47,7 +47,7 @@ def analyse_all(
         found.extend(diagnostics for _, diagnostics in kept if diagnostics is not None)
         sources = [source for source, diagnostics in kept if diagnostics is None]
     _shared[:] = [(tuple(sources), files, settings, houses, cache)]
-    workers = min(_processors(), len(sources) // _CHUNK)
+    workers = min(processors(), len(sources) // _CHUNK)
     if 1 < workers and ENOUGH <= len(sources):
         from multiprocessing import get_context
 
@@ -98,7 +98,7 @@ def _home(house: House | None) -> Source | None:
     return None if house is None else house.source
 
 
-def _processors() -> int:
+def processors() -> int:
     """Processors that this process may use; 1 where processes cannot be forked."""
     if not hasattr(os, "fork"):
         return 1

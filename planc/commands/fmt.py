@@ -13,13 +13,16 @@ from planc.commands.reading import Read, read_all
 from planc.commands.replacing import has_mark, replace_without_mark
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, in_order
-from planc.format.formatting import format_source
+from planc.format.formatting import format_source, format_text
 from planc.source import Source
 
 if TYPE_CHECKING:
     import argparse
 
 _STDIN = ("-",)
+
+#: Files from which on it pays to start workers, and how many one is given at a time.
+_ENOUGH, _CHUNK = 60, 20
 
 
 class Options(NamedTuple):
@@ -132,18 +135,31 @@ def _formatted(read: Read, files: Files, options: Options) -> Outcome:
     texts: dict[Source, str] = {}
     changed: dict[Source, str] = {}
     diagnostics = list(read.diagnostics)
-    for source in read.sources:
-        formatted = format_source(source)
-        if formatted.text is None:
-            diagnostics.extend(formatted.diagnostics)
+    for source, text in zip(read.sources, _texts(read.sources), strict=True):
+        if text is None:
+            diagnostics.extend(format_source(source).diagnostics)
             continue
-        texts[source] = formatted.text
+        texts[source] = text
         before = source.text
         if options.files != _STDIN and has_mark(files.place(source)):
             before = "\ufeff" + before
-        if before != formatted.text:
+        if before != text:
             changed[source] = before
     return Outcome(texts, changed, in_order(diagnostics))
+
+
+def _texts(sources: tuple[Source, ...]) -> list[str | None]:
+    """The canonical text of each source, None where it cannot be read; by several processes where there are many."""
+    if _ENOUGH <= len(sources):
+        from multiprocessing import get_context
+
+        from planc.commands.finding import processors
+
+        workers = min(processors(), len(sources) // _CHUNK)
+        if 1 < workers:
+            with get_context("fork").Pool(workers) as pool:
+                return pool.map(format_text, [source.text for source in sources], chunksize=_CHUNK)
+    return [format_text(source.text) for source in sources]
 
 
 def _write(outcome: Outcome, files: Files) -> dict[Source, str]:

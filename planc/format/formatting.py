@@ -7,9 +7,10 @@ from typing import NamedTuple
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.format.columns import text_of
 from planc.format.layout import words
-from planc.format.pieces import Piece, pieces
-from planc.source import Source
-from planc.syntax.parse import parse, scan
+from planc.format.pieces import COMMENT, pieces
+from planc.source import MAX_BYTES, Source
+from planc.syntax.lexer import END, Token
+from planc.syntax.parse import cut, parse, parse_part, scan
 
 
 class Formatted(NamedTuple):
@@ -26,27 +27,32 @@ def format_text(text: str) -> str | None:
 
 def format_source(source: Source) -> Formatted:
     """The text of a source in the canonical layout, or the faults that keep it from being read."""
-    faults = parse(source).diagnostics
-    if faults:
-        return Formatted(None, faults)
-    found = _pieces(source.text)
-    text = text_of(words(found))
-    if text != source.text and _essence(_pieces(text)) != _essence(found):
+    tokens = scan(source.text)
+    if not _is_sound(source, tokens):
+        return Formatted(None, parse(source).diagnostics)
+    text = text_of(words(pieces(source.text, tokens)))
+    if text != source.text and _essence(text, scan(text)) != _essence(source.text, tokens):
         raise AssertionError(f"the layout of {source.name!r} would change what it says")
     return Formatted(text, ())
 
 
-def _pieces(text: str) -> list[Piece]:
-    return pieces(text, scan(text))
+def _is_sound(source: Source, tokens: list[Token]) -> bool:
+    """Whether `parse` finds no fault in the text that these are the tokens of."""
+    if MAX_BYTES < len(source.text) or tokens[-1].type != END:
+        return False
+    return not any(parse_part(source, part)[1] for part in cut(source, tokens))
 
 
-def _essence(found: list[Piece]) -> list[tuple[str, str, tuple[str, ...]]]:
-    """What no layout may change: the tokens but for the blanks in them, and the comments between each two."""
-    return [
-        (
-            piece.type,
-            piece.text if piece.type != "QUANTITY" else "".join(piece.text.split()),
-            tuple(comment.text for comment in piece.comments),
-        )
-        for piece in found
-    ]
+def _essence(text: str, tokens: list[Token]) -> list[str]:
+    """What no layout may change: the kinds and texts of the tokens but for commas, and the comments between them."""
+    found: list[str] = []
+    end = 0
+    for kind, start, stop in tokens:
+        if end < start and "#" in (between := text[end:start]):
+            found.extend(comment.rstrip(" \t\r") for comment in COMMENT.findall(between))
+        end = stop
+        if kind == "QUANTITY":
+            found.append("".join(text[start:stop].split()))
+        elif kind != "COMMA":
+            found.append(kind + text[start:stop])
+    return found

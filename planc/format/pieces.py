@@ -14,7 +14,7 @@ UNARY = "UNARY"
 #: What ends an operand. A sign behind one is between two operands, and a name behind one begins the next entry.
 ENDS = frozenset(("NAME", "STRING", "QUANTITY", "LITERAL", "RBRACE", "RSQB", "RPAR"))
 
-_COMMENT = re.compile(r"#[^\n]*")
+COMMENT = re.compile(r"#[^\n]*")
 
 #: Comments of which it matters what stands on their line, or below them: suppressions, and the marks of policy cases.
 _POINTS = re.compile(r"#+[ \t]*(?:planc[ \t]*:|<-)", re.I)
@@ -50,7 +50,7 @@ def pieces(text: str, tokens: Iterable[Token]) -> list[Piece]:
     line, at, previous, comma, blank = 0, 0, "", False, False
     for kind, start, end in tokens:
         if "#" in (between := text[at:start]):
-            for match in _COMMENT.finditer(text, at, start):
+            for match in COMMENT.finditer(text, at, start):
                 breaks = text.count("\n", at, match.start())
                 trails = not comments and bool(found) and found[-1].line == line + breaks
                 comments.append(Comment(match[0].rstrip(" \t\r"), trails, blank or 1 < breaks))
