@@ -39,13 +39,15 @@ def _missing_link(name: str) -> Unknown:
     return Unknown(f"`cluster.{name}` is not set", (f"cluster.{name}",), unset=True)
 
 
-def all_reduce_bytes(num_parameters: Any, bytes_per_gradient: Any, group: Any) -> Any:
+def all_reduce_bytes(num_parameters: Any, bytes_per_gradient: Any, group: Any, adapter: Any) -> Any:
     """Bytes that one card sends in the gradient all-reduce of a step.
 
     Formula: 2 N b (p - 1) / p, with N parameters on the card, b bytes per gradient and p ranks in the group
     Source: ring all-reduce: a reduce-scatter and an all-gather of N b (p - 1) / p each; ZeRO (2020), section 7.
     Assumes: one reduction per step; ZeRO 1 and 2 send as much, stage 3 half as much again.
     """
+    if adapter is not None:  # only its gradients are reduced
+        return Unknown("the gradients of adapters are not derived in this version", ("adapter",))
     return divide(2 * num_parameters * bytes_per_gradient * (group - 1), group)
 
 
@@ -78,7 +80,7 @@ def exposed_share(seconds: Any, step_seconds: Any) -> Any:
 FACTS = (
     Fact("communication.data.group", "ranks", data_group, ("parallel.data", "parallel.context")),
     Fact("communication.data.bandwidth", "bytes/s", data_link, ("parallel.tensor", "communication.data.group", "cluster.domain", "world.size", "cluster.intra_node?", "cluster.inter_node?")),
-    Fact("communication.data.bytes", "bytes", all_reduce_bytes, ("parallel.parameters_per_rank", "memory.gradient_width", "communication.data.group")),
+    Fact("communication.data.bytes", "bytes", all_reduce_bytes, ("parallel.parameters_per_rank", "memory.gradient_width", "communication.data.group", "adapter?")),
     Fact("communication.data.time", "s", transfer_seconds, ("communication.data.bytes", "communication.data.bandwidth?")),
     Fact("communication.data.share", "share", exposed_share, ("communication.data.time", "step.without_communication")),
 )  # fmt: skip

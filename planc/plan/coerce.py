@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from planc.diagnostics.amounts import count_text, number_text
+from planc.diagnostics.amounts import count_text, number_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
 from planc.plan import faults
 from planc.plan.evaluate import FAULTY, Env, Val, described, evaluate, is_word, unescaped, word_of
@@ -176,20 +176,29 @@ def _list(node: Any, want: Type, env: Env) -> Any:
             val = evaluate(node, env)
             if val.form in ("list", "any"):
                 return val.value
-        env.report(
-            faults.WRONG_TYPE.at(node.span, "one value where a list is due", help=(f"write `[{node.span.text}]`",))
-        )
+        message, help = "one value where a list is due", f"write `[{node.span.text}]`"
+        if want.length:
+            message, help = f"one value where {want.length} are due", _BOTH
+        env.report(faults.WRONG_TYPE.at(node.span, message, help=(help,)))
         return FAULTY
     if MAX_ITEMS < len(node.items):
         env.report(
             faults.TOO_COMPLEX.at(node.span, f"the list has {len(node.items):,} items; the limit is {MAX_ITEMS:,}")
         )
         return FAULTY
+    if want.length and len(node.items) != want.length:
+        message = f"{plural(len(node.items), 'value')} where {want.length} are due"
+        env.report(faults.OUT_OF_RANGE.at(node.span, message, help=(_BOTH,)))
+        return FAULTY
     items = tuple(coerce(item, want.item, env) for item in node.items)
     return next((item for item in items if isinstance(item, Unknown)), items)
 
 
 MAX_ITEMS = 10_000
+
+
+#: Help for a list of a certain length: the only ones are the two decays of an optimizer.
+_BOTH = "write both, as in `[0.9, 0.95]`"
 
 
 def _word(node: Any, want: Type, env: Env) -> Any:

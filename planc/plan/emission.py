@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from planc.diagnostics.diagnostic import Diagnostic
+from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.diagnostics.names import nearest
 from planc.plan import faults
 from planc.plan.coerce import coerce
@@ -16,6 +16,7 @@ from planc.plan.policies import policy_rules
 from planc.plan.schema import ANNOUNCED, TRAINERS, Field
 from planc.plan.scope import Scope, lookup
 from planc.plan.shape import BROKEN, NOWHERE, Shape, head_of
+from planc.source import Span
 from planc.syntax import nodes
 
 
@@ -54,10 +55,17 @@ def targets_of(instance: Instance, known: Targets) -> tuple[Choice, ...]:
     if slot is None or not isinstance(slot.value, nodes.List):
         return ()
     choices: list[Choice] = []
+    places: dict[str, Span] = {}
     for item in slot.value.items:
         head = head_of(item)
         if head is None:
             continue
+        if head.text in places:
+            related = (Label(places[head.text], "first here"),)
+            message = f"target `{head.text}` is written twice"
+            instance.report(faults.WRITTEN_TWICE.at(head.span, message, "again here", related=related))
+            continue
+        places[head.text] = head.span
         written = head.text in known.names
         if not written and head.text not in ANNOUNCED:
             instance.report(_unknown_target(head, known.names))

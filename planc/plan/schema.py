@@ -42,6 +42,7 @@ class Type(NamedTuple):
     item: Any = None
     minimum: Any = None
     flag: bool = False  # `true` and `false` are legal as well
+    length: int = 0  # of a list; 0: any
     by_variant: tuple[tuple[str, tuple[str, ...]], ...] = ()  # which of the words each variant of its section has
 
 
@@ -299,7 +300,7 @@ _OFFLOAD = (
 
 _OPTIMIZER = (
     F("learning_rate", POSITIVE, None, "peak learning rate", ("lr",)),
-    F("betas", _list(SHARE), None, "decay of the moments, of Adam and Lion", ("adam_betas", "adam_beta1", "adam_beta2", "beta1", "beta2")),
+    F("betas", _list(SHARE)._replace(length=2), None, "decay of the moments, of Adam and Lion", ("adam_betas", "adam_beta1", "adam_beta2", "beta1", "beta2")),
     F("epsilon", POSITIVE, None, "epsilon of Adam", ("eps", "adam_eps")),
     F("weight_decay", POSITIVE, None, "decoupled weight decay", ("wd",)),
     F("momentum", SHARE, None, "momentum of SGD and Muon", ("sgd_momentum",)),

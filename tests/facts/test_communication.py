@@ -13,12 +13,12 @@ GB = 10**9
 
 
 def test_bytes_of_seven_billion_bf16_gradients():
-    assert all_reduce_bytes(7 * 10**9, 2, 8) == Fraction(49, 2) * GB
-    assert size_text(all_reduce_bytes(7 * 10**9, 2, 8)) == "24.5 GB"
-    assert all_reduce_bytes(7 * 10**9, 2, 1) == 0
+    assert all_reduce_bytes(7 * 10**9, 2, 8, None) == Fraction(49, 2) * GB
+    assert size_text(all_reduce_bytes(7 * 10**9, 2, 8, None)) == "24.5 GB"
+    assert all_reduce_bytes(7 * 10**9, 2, 1, None) == 0
     # In the limit of many cards: 2 N b.
-    assert size_text(all_reduce_bytes(7 * 10**9, 2, 10**9)) == "28 GB"
-    assert 28 * GB - all_reduce_bytes(7 * 10**9, 2, 10**9) < 100
+    assert size_text(all_reduce_bytes(7 * 10**9, 2, 10**9, None)) == "28 GB"
+    assert 28 * GB - all_reduce_bytes(7 * 10**9, 2, 10**9, None) < 100
 
 
 def test_time_and_share_of_the_step():
@@ -78,3 +78,9 @@ def test_time_from_a_whole_plan():
     )  # fmt: skip
     assert facts["communication.data.time"] == pytest.approx(24.5 / 450)
     assert facts["communication.data.share"] == pytest.approx((24.5 / 450) / (24.5 / 450 + 0.2))
+
+
+def test_what_an_adapter_sends_is_not_that_of_all_weights() -> None:
+    sent = all_reduce_bytes(7 * 10**9, 2, 8, "lora")
+    assert isinstance(sent, Unknown)
+    assert sent.missing == ("adapter",)

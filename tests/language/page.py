@@ -110,7 +110,7 @@ def type_text(kind: Type) -> str:
     if kind.form == "count" and kind.words:
         return " ".join(f"`{word}`" for word in kind.words)
     if kind.form == "list":
-        return f"list of {_plural(type_text(kind.item))}"
+        return f"list of {f'{kind.length} ' if kind.length else ''}{_plural(type_text(kind.item))}"
     if kind.form == "quantity":
         several = kind.dimensions[0] != PLAIN  # then a plain number beside them is a share
         names = ["share" if dimension == PLAIN and several else _short(dimension) for dimension in kind.dimensions]
