@@ -15,6 +15,7 @@ from planc.commands.output import CannotWork
 
 COMMANDS = {
     "lint": "report what is wrong with plans",
+    "fmt": "give plan files the canonical layout",
     "compile": "write the files that a plan's targets take",
     "explain": "show every derived number with its formula and inputs",
     "test": "run the cases beside a policy",
