@@ -4,7 +4,7 @@ The launcher is torchrun, or `accelerate launch` where the plan emits `accelerat
 `launcher` decides otherwise. Every task meets at the first allocated host, at a port that follows from the job's id.
 The program's output goes to `NAME-JOB.out` in the folder from which the job is submitted, since Slurm opens that file
 before anything could make a folder for it. Fields of `launch.slurm` become `#SBATCH` lines as they stand; one with an
-empty text becomes a flag, and `gres` stands in place of `gpus-per-node`.
+empty text becomes a flag, and a `gres` with cards in it stands in place of `gpus-per-node`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.facts.facts import Facts
-from planc.plan.model import Plan
+from planc.plan.model import Plan, Unknown
 from planc.plan.schema import Field, Type
+from planc.source import Span
 from planc.targets._accelerate_launch import accelerate_values
 from planc.targets._faults import LAUNCH_FAULTS, example, fault
 from planc.targets._launch import check_launch, choice_of, deepspeed_flags, key_span, launch_values, option, written
@@ -23,6 +25,7 @@ from planc.targets._shell import is_bare, render
 from planc.targets.target import EmittedFile, Target
 
 _KEY = re.compile(r"[a-z][a-z0-9-]*")
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 #: Options of sbatch that follow from the plan, and the field that decides each.
 _OWNED: dict[str, str] = {
@@ -90,6 +93,19 @@ LAUNCHER = fault(
 )
 
 
+OTHER_CARDS = fault(
+    "PLN915",
+    "cards-beside-ranks",
+    "`gres` asks for another number of cards than a node starts ranks.",
+    why="`gres` stands in place of `--gpus-per-node`. With fewer cards than ranks some ranks find none and stop; cards "
+    "beyond the ranks are paid for and idle.",
+    example=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ gres = "gpu:4" }} }}'),
+    instead=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ gres = "gpu:8" }} }}'),
+    fix="ask for `gpus_per_node` cards, or correct that field; without `gres` the job asks for as many as it needs.",
+    source="sbatch(1), --gres.",
+)
+
+
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What a Slurm job cannot do for the plan."""
     choice = choice_of(plan, "slurm")
@@ -111,7 +127,28 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             yield LOG_FOLDER.at(
                 span, f"nothing makes the folder of `{key}` before the job starts", help=("leave the folder out",)
             )
+        elif key == "gres":
+            yield from _check_cards(value, facts, span)
     yield from check_launch(plan, "slurm")
+
+
+def _check_cards(gres: str, facts: Facts, span: Span) -> Iterator[Diagnostic]:
+    cards, ranks = _cards(gres), facts["cluster.gpus_per_node"]
+    if cards is None or isinstance(ranks, Unknown) or cards == ranks:
+        return
+    message = f"`gres` asks for {plural(cards, 'card')}, a node starts {plural(ranks, 'rank')}"
+    help = (f"ask for {count_text(ranks)}, or leave `gres` out",)
+    yield OTHER_CARDS.at(span, message, "one rank a card", help=help)
+
+
+def _cards(gres: str) -> int | None:
+    """Cards for which a list of generic resources asks: `gpu`, `gpu:4`, `gpu:a100:4`; None if it names none."""
+    counts = []
+    for item in gres.split(","):
+        name, *rest = item.split("(")[0].split(":")
+        if name == "gpu":
+            counts.append(int(rest[-1]) if rest and _COUNT.fullmatch(rest[-1]) else 1)
+    return sum(counts) if counts else None
 
 
 def _owner(key: str) -> str:
@@ -137,7 +174,7 @@ def _options(plan: Plan, facts: Facts) -> tuple[str, ...]:
     """The options of the job, as `name=value` or as a flag."""
     given: dict[str, str] = written(plan, "launch.slurm") or {}
     options: dict[str, object] = {"job-name": plan.name, "nodes": facts["cluster.nodes"], "ntasks-per-node": 1}
-    if "gres" not in given:
+    if _cards(given.get("gres", "")) is None:
         options["gpus-per-node"] = facts["cluster.gpus_per_node"]
     cores = written(plan, "cluster.cpu_cores")
     if cores is None:
@@ -174,5 +211,5 @@ TARGET = Target(
             "what starts a node's ranks; by default accelerate where the plan emits it and not torchrun, else torchrun",
         ),
     ),
-    faults=(UNSAFE_TEXT, OWNED_OPTION, LOG_FOLDER, LAUNCHER, *LAUNCH_FAULTS),
+    faults=(UNSAFE_TEXT, OWNED_OPTION, LOG_FOLDER, LAUNCHER, OTHER_CARDS, *LAUNCH_FAULTS),
 )
