@@ -146,7 +146,8 @@ def _show(outcome: Outcome, read: Read, options: Options) -> None:
         output.write(f"\n... and {len(diagnostics) - MOST_SHOWN} more; `--output-format json` holds them all\n")
     if options.quiet:
         return
-    lines = [_summary(outcome, diagnostics, len(read.names)), *_hints(outcome, diagnostics, options)]
+    ours = tuple(found for found in diagnostics if found.primary.span.source in read.sources)
+    lines = [_summary(outcome, diagnostics, len(read.names)), *_hints(outcome, ours, options)]
     if options.show_skipped:
         lines.extend(_skipped_lines(outcome.skipped))
     output.write("\n" * bool(diagnostics) + "".join(f"{line}\n" for line in lines))

@@ -21,6 +21,7 @@ COMMANDS = {
     "test": "run the cases beside a policy",
     "rule": "show a rule's page, or list the rules",
     "targets": "list what can be written",
+    "config": "show the settings that hold, and where each comes from",
     "completion": "print a script for completion in a shell",
     "lsp": "serve an editor by the language server protocol",
 }

@@ -41,7 +41,7 @@ def coerce(node: Any, want: Type, env: Env) -> Any:
         return _word(node, want, env)
     if want.form in ("text", "version"):
         return _text(node, want, env)
-    if want.form == "flag":
+    if want.form == "flag" or (want.flag and _is_nearly_flag(node)):
         return _flag(node, env)
     if isinstance(node, nodes.String):
         env.report(_quoted(node, want))
@@ -250,8 +250,13 @@ def _text(node: Any, want: Type, env: Env) -> Any:
     return FAULTY
 
 
+def _is_nearly_flag(node: Any) -> bool:
+    """Whether a node is what other languages take for a flag: `True`, `yes`, `off`."""
+    return is_word(node) and node.names[0].text.lower() in ("true", "false", "yes", "no", "on", "off")
+
+
 def _flag(node: Any, env: Env) -> Any:
-    if is_word(node) and node.names[0].text.lower() in ("true", "false", "yes", "no", "on", "off"):
+    if _is_nearly_flag(node):
         meant = "true" if node.names[0].text.lower() in ("true", "yes", "on") else "false"
         fix = Fix(f"write `{meant}`", (Edit(node.span, meant),), safe=True)
         env.report(

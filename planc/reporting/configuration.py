@@ -29,17 +29,25 @@ class Written(NamedTuple):
     span: Span
 
 
+class PathRule(NamedTuple):
+    """What holds for the files that match a pattern; `span` is where the pattern is written."""
+
+    pattern: str
+    chosen: Chosen
+    span: Span
+
+
 class Configuration(NamedTuple):
     """What a configuration says; empty where there is none.
 
-    source: its file. written: its settings in order. per_path: by pattern. exclude: patterns. baseline: a file's name.
+    source: its file. written: its settings in order. per_path: in order. exclude: patterns. baseline: a file's name.
     house: the policies and versions that hold for every plan. All names of files count from the configuration's folder.
     """
 
     source: Source | None = None
     written: tuple[Written, ...] = ()
     chosen: Chosen = Chosen()
-    per_path: tuple[tuple[str, Chosen], ...] = ()
+    per_path: tuple[PathRule, ...] = ()
     exclude: tuple[str, ...] = ()
     baseline: str | None = None
     house: House | None = None
@@ -53,7 +61,7 @@ def selection(configuration: Configuration, path: str, command_line: Chosen) -> 
 
     path: from the configuration's folder, with `/`.
     """
-    matching = (chosen for pattern, chosen in configuration.per_path if matches(path, pattern))
+    matching = (rule.chosen for rule in configuration.per_path if matches(path, rule.pattern))
     result = Selection()
     for said in (configuration.chosen, *matching):
         result = _added(result, said)
@@ -63,20 +71,18 @@ def selection(configuration: Configuration, path: str, command_line: Chosen) -> 
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether a path is what a pattern means: the whole of it, its last part, or a folder above it.
+    """Whether a pattern means a path, or a folder above it.
 
-    `*` stands for any text, `/` included; `?` for one character; `[...]` for one of several.
+    Without a `/` before its end, a pattern is the name of a file or folder at any depth; with one, a path. `*` stands
+    for any text, `/` included; `?` for one character; `[...]` for one of several.
     """
     from fnmatch import fnmatchcase  # few configurations have patterns
 
-    parts = path.split("/")
-    folders = ("/".join(parts[:length]) for length in range(1, len(parts)))
-    bare = pattern.rstrip("/")
-    return (
-        fnmatchcase(path, bare)
-        or ("/" not in bare and fnmatchcase(parts[-1], bare) and bare == pattern)
-        or any(fnmatchcase(folder, bare) for folder in folders)
-    )
+    bare, parts = pattern.rstrip("/"), path.split("/")
+    if "/" not in bare:
+        named = parts[:-1] if bare != pattern else parts
+        return any(fnmatchcase(part, bare) for part in named)
+    return any(fnmatchcase("/".join(parts[:length]), bare.removeprefix("./")) for length in range(1, len(parts) + 1))
 
 
 def _added(result: Selection, said: Chosen) -> Selection:

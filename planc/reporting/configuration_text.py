@@ -10,7 +10,7 @@ from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Severity
 from planc.diagnostics.names import nearest
 from planc.reporting import faults
-from planc.reporting.configuration import NONE, Chosen, Configuration, Written
+from planc.reporting.configuration import NONE, Chosen, Configuration, PathRule, Written
 from planc.reporting.selection import ALL, is_code, is_fixed, is_policy
 from planc.reporting.settings import KEYS, PER_PATH_KEYS, SETTINGS
 from planc.reporting.toml_places import Places
@@ -58,13 +58,14 @@ def _unreadable(source: Source, message: str) -> Diagnostic:
 class _Reader:
     """Reads one document; `found` collects what is wrong."""
 
-    __slots__ = ("_known", "_places", "_source", "_table", "found")
+    __slots__ = ("_known", "_places", "_source", "_table", "_unusable", "found")
 
     def __init__(self, source: Source, table: tuple[str, ...], known: Known) -> None:
         self._source = source
         self._table = table
         self._known = known
         self._places = Places(source)
+        self._unusable: set[str] = set()
         self.found: list[Diagnostic] = []
 
     def configuration(self, document: Mapping[str, Any]) -> Configuration:
@@ -77,15 +78,18 @@ class _Reader:
         baseline = self._text(values["baseline"], "a file's name", "baseline") if "baseline" in values else None
         return Configuration(
             self._source,
-            tuple(written),
-            self._chosen(values, ()),
-            per_path,
-            self._texts(values, "exclude") or (),
-            baseline,
-            self._house(values),
+            chosen=self._chosen(values, ()),
+            per_path=per_path,
+            exclude=self._texts(values, "exclude") or (),
+            baseline=baseline,
+            house=self._house(values),
+            written=tuple(setting for setting in written if setting.key not in self._unusable),
         )
 
     def wrong(self, message: str, help: str, *path: str, span: Span | None = None, fix: str = "") -> None:
+        """Reports a value that cannot be used; with `span`, a part of it without which the rest can."""
+        if span is None:
+            self._unusable.update(path[:1] if len(path) == 1 else ())
         place = span or self._places.key(*self._table, *path)
         fixes = (Fix(f"write `{fix}`", (Edit(place, f'"{fix}"'),), safe=False),) if fix else ()
         self.found.append(faults.WRONG_SETTING.at(place, message, help=(help,) if help else (), fixes=fixes))
@@ -130,7 +134,7 @@ class _Reader:
         self.wrong("`min-severity` is one of three words", f"write {choices}", *path, "min-severity")
         return None
 
-    def _per_path(self, value: Any) -> tuple[tuple[str, Chosen], ...]:
+    def _per_path(self, value: Any) -> tuple[PathRule, ...]:
         if not isinstance(value, dict):
             self.wrong("`per-path` is a table", 'write `[per-path."legacy/*"]` and settings below it', "per-path")
             return ()
@@ -141,7 +145,7 @@ class _Reader:
                 self.wrong("a pattern has a table of settings", f'write `[per-path."{pattern}"]`', *path)
                 continue
             known = {key: item for key, item in values.items() if self._is_known(key, PER_PATH_KEYS, (*path, key))}
-            found.append((pattern, self._chosen(known, path)))
+            found.append(PathRule(pattern, self._chosen(known, path), self._places.key(*self._table, *path)))
         return tuple(found)
 
     def _house(self, values: Mapping[str, Any]) -> House | None:
@@ -172,7 +176,8 @@ class _Reader:
     def _text(self, value: Any, what: str, *path: str) -> str | None:
         if isinstance(value, str) and value:
             return value
-        self.wrong(f"`{path[-1]}` is {what}, a text", f'write `{path[-1]} = "..."`', *path)
+        shown = value if isinstance(value, (int, float)) and not isinstance(value, bool) else "..."
+        self.wrong(f"`{path[-1]}` is {what}, a text", f'write `{path[-1]} = "{shown}"`', *path)
         return None
 
     def _texts(self, values: Mapping[str, Any], key: str, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:

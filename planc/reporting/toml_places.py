@@ -46,6 +46,7 @@ class Places:
 def _entries(source: Source) -> list[tuple[tuple[str, ...], tuple[Span, Span]]]:
     """The path of each table header and key, with the place of its name and of its value."""
     found: list[tuple[tuple[str, ...], tuple[Span, Span]]] = []
+    implied: list[tuple[tuple[str, ...], tuple[Span, Span]]] = []
     text, at = source.text, 0
     table: tuple[str, ...] = ()
     while at < len(text):
@@ -58,10 +59,10 @@ def _entries(source: Source) -> list[tuple[tuple[str, ...], tuple[Span, Span]]]:
             path = parts if header else (*table, *parts)
             name = Span(source, match.start(1), match.end(1))
             found.append((path, (name, Span(source, match.end(), end))))
-            if not header:  # `versions.torch = ...` writes the table `versions` as well
-                found.extend(((*table, *parts[:length]), (name, name)) for length in range(1, len(parts)))
+            # `[tool.planc]` and `versions.torch = ...` write the tables above them as well.
+            implied.extend((path[:length], (name, name)) for length in range(1, len(path)))
         at = end + 1
-    return found
+    return [*reversed(implied), *found]  # of equals the last one counts
 
 
 def _end(text: str, at: int) -> int:

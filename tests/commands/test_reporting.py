@@ -1,0 +1,105 @@
+"""What `planc lint` shows, and in which form: every output format and the options beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.commands.cli import BROKEN, CLEAN, planc
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "a.plan").write_text(BROKEN)
+    (tmp_path / "b.plan").write_text(
+        CLEAN.replace("bf16 = true", "bf16 = True").replace("model = small", "model = smal")
+    )
+    (tmp_path / "c.plan").write_text(CLEAN)
+    return tmp_path
+
+
+def test_formats(tree: Path) -> None:
+    def printed(form: str) -> str:
+        outcome = planc("lint", "--output-format", form, ".", cwd=tree)
+        assert (outcome.returncode, outcome.stderr) == (1, ""), form
+        return outcome.stdout
+
+    assert printed("text").count("error[") == 3
+    assert [line.split(":")[0] for line in printed("concise").splitlines()] == ["a.plan", "b.plan", "b.plan"]
+    assert len(json.loads(printed("json"))["diagnostics"]) == 3
+    assert len(json.loads(printed("sarif"))["runs"][0]["results"]) == 3
+    assert [line.split(" ")[0] for line in printed("github").splitlines()] == ["::error"] * 3
+    assert len({entry["fingerprint"] for entry in json.loads(printed("gitlab"))}) == 3
+    suite = ElementTree.fromstring(printed("junit"))
+    assert [suite.get("failures") or suite.find("testsuite").get("failures")] == ["3"]  # type: ignore[union-attr]
+
+
+def test_no_file_and_no_fault_in_every_format(tmp_path: Path) -> None:
+    for form in ("concise", "json", "sarif", "github", "gitlab", "junit"):
+        outcome = planc("lint", "--output-format", form, ".", cwd=tmp_path)
+        assert (outcome.returncode, outcome.stderr) == (0, ""), form
+
+
+def test_quiet_shows_diagnostics_only(tree: Path) -> None:
+    loud = planc("lint", ".", cwd=tree).stdout
+    quiet = planc("lint", "--quiet", ".", cwd=tree).stdout
+    assert loud.startswith(quiet) and loud[len(quiet) :].startswith("\nFound 3 errors in 3 files.\n")
+    assert planc("lint", "-q", "c.plan", cwd=tree).stdout == ""
+
+
+def test_statistics(tree: Path) -> None:
+    outcome = planc("lint", "--statistics", ".", cwd=tree)
+    assert outcome.returncode == 1
+    assert outcome.stdout.splitlines() == [
+        "2  PLN010  unknown-name",
+        "1  PLN014  wrong-type    1 can be mended with `--fix`",
+    ]
+    data = json.loads(planc("lint", "--statistics", "--output-format=json", ".", cwd=tree).stdout)
+    assert data[1] == {"code": "PLN014", "name": "wrong-type", "count": 1, "fixable": 1}
+    assert planc("lint", "--statistics", "c.plan", cwd=tree).stdout == ""
+
+
+def test_exit_zero(tree: Path) -> None:
+    outcome = planc("lint", "--exit-zero", ".", cwd=tree)
+    assert (outcome.returncode, outcome.stdout.count("error[")) == (0, 3)
+    assert planc("lint", "--exit-zero", "gone.plan", cwd=tree).returncode == 2
+
+
+def test_skipped_rules_and_what_they_lack(tree: Path) -> None:
+    outcome = planc("lint", "--show-skipped", "a.plan", cwd=tree)
+    assert outcome.returncode == 1
+    assert "  PLN301 model-states-exceed-memory in plan `run`: `model" in outcome.stdout
+    document = json.loads(planc("lint", "--show-skipped", "--output-format", "json", "a.plan", cwd=tree).stdout)
+    entry = next(each for each in document["skipped"] if each["code"] == "PLN301")
+    assert entry["plan"] == "run" and entry["missing"]
+    assert "skipped" not in json.loads(planc("lint", "--output-format=json", "a.plan", cwd=tree).stdout)
+
+
+def test_standard_input_under_a_name(tree: Path) -> None:
+    (tree / "lib").mkdir()
+    (tree / "lib" / "parts.plan").write_text(CLEAN.split("plan run")[0])
+    (tree / "lib" / "planc.toml").write_text('policies = ["house.plan"]')
+    (tree / "lib" / "house.plan").write_text("policy house { forbid precision == bf16 }\n")
+    text = 'use "parts.plan"\nplan run' + CLEAN.split("plan run")[1]
+    outcome = planc("lint", "-", "--stdin-filename", "lib/x.plan", cwd=tree, stdin=text.encode())
+    assert outcome.stdout.startswith("error[PLN090]")
+    assert " --> lib/x.plan:3:3" in outcome.stdout
+    assert planc("lint", "-", cwd=tree, stdin=text.encode()).stdout.startswith("error[PLN022]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--statistics", "--output-format=sarif", "."), "`--statistics` is shown as `text` or `json`"),
+        (("--show-skipped", "--output-format=github", "."), "`--show-skipped` goes with"),
+        (("--show-skipped", "--quiet", "."), "`--show-skipped` goes with"),
+        (("--stdin-filename", "x.plan", "a.plan"), "`--stdin-filename` names standard input"),
+    ],
+)
+def test_what_does_not_go_together_is_2(tree: Path, arguments: tuple[str, ...], said: str) -> None:
+    outcome = planc("lint", *arguments, cwd=tree)
+    assert (outcome.returncode, outcome.stdout) == (2, "")
+    assert said in outcome.stderr
