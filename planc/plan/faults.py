@@ -222,6 +222,18 @@ OPEN_FIELD = _fault(
     "docs/language.md, `in` leaves open.",
 )  # fmt: skip
 
+UNLIKE_GROUPS = _fault(
+    "PLN037", "unlike-groups", "The groups of a cluster have different numbers of cards per node.",
+    "every launcher starts as many ranks on each node, and every rank has a card of its own; with 8 cards on some\n"
+    "nodes and 4 on others no number of ranks fits all.",
+    f"    {_GPU}\n    {_CLUSTER}\n"
+    "    cluster both { groups = [one, one { gpus_per_node = 4 }] }\n",
+    f"    {_GPU}\n    {_CLUSTER}\n"
+    "    cluster both { groups = [one { gpus_per_node = 4 }, one { nodes = 2  gpus_per_node = 4 }] }\n",
+    "use as many cards on every node as the node with the fewest has.",
+    "torch.distributed.run, --nproc-per-node.",
+)  # fmt: skip
+
 NO_CANDIDATE = _fault(
     "PLN035", "every-candidate-fails", "Every candidate of a field that is left open has an error.",
     "the field is left open for a search, and no choice in its list gives a plan that could run.",
@@ -273,4 +285,5 @@ FAULTS = (
     UNWRITTEN_TARGET, MALFORMED_NUMBER, UNKNOWN_UNIT, CIRCULAR, UNUSABLE_IMPORT, AMBIGUOUS_NAME, MISPLACED,
     DIVISION_BY_ZERO, DERIVED_SET, UNSOLVABLE, CONFLICTING_TRAINERS, UNKNOWN_FUNCTION, OPEN_FIELD, TOO_COMPLEX,
     UNKNOWN_LANGUAGE, MALFORMED_STRING, NO_CANDIDATE, DECIMAL_SUFFIX,
+    UNLIKE_GROUPS,
 )  # fmt: skip

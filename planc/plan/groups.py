@@ -32,6 +32,12 @@ def whole(name: str, groups: Sequence[Record]) -> Any:
     return min(values)
 
 
+def unlike(groups: Sequence[Record]) -> tuple[int, ...]:
+    """The numbers of cards per node that groups have, each once, as far as they are known."""
+    values = (group.fields["gpus_per_node"].value for group in groups)
+    return tuple(dict.fromkeys(value for value in values if isinstance(value, int)))
+
+
 def _card(cards: list[Record]) -> Record:
     """What a plan may count on with unlike cards: the least memory, the lowest rates, the dtypes of all."""
     fields: dict[str, Located] = {}

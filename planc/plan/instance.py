@@ -12,7 +12,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.plan import faults
 from planc.plan.coerce import coerce
 from planc.plan.evaluate import ANY, FAULTY, MAX_DEPTH, Env, Val, depth, evaluate, is_word
-from planc.plan.groups import whole
+from planc.plan.groups import unlike, whole
 from planc.plan.merge import Merger
 from planc.plan.model import Located, Origin, Record, Unknown
 from planc.plan.policies import field_at, typed_value, unknown_path
@@ -221,6 +221,8 @@ class Instance:
             return made
         if "groups" in shape.slots and field.name in _OF_GROUPS:
             slot = shape.slots["groups"]
+            if field.name == "gpus_per_node":
+                self._check_groups(slot, self._groups(path[:-1]))
             return Located(whole(field.name, self._groups(path[:-1])), slot.span, Origin.INHERITED, slot.entry)
         if field.required:
             return self._missing(shape, field, shape.span)
@@ -309,6 +311,14 @@ class Instance:
         outer = Outer((*self._outer.clusters, block[1]), self._outer.fields + len(self._active) + 2, self._operators)
         record = Instance(standing_alone(group, "cluster"), self.merger, self.report, outer).located(("cluster",)).value
         return record if isinstance(record, Record) else None
+
+    def _check_groups(self, slot: Slot, groups: list[Record]) -> None:
+        numbers = unlike(groups)
+        if 1 < len(numbers):
+            shown = either([count_text(number) for number in numbers], "and")
+            message = f"groups with {shown} cards per node"
+            help = (f"write `gpus_per_node = {count_text(min(numbers))}` for each of them",)
+            self.report(faults.UNLIKE_GROUPS.at(slot.span, message, "each node starts as many ranks", help=help))
 
     def _map(self, field: Field, shape: Shape) -> Any:
         values = {}

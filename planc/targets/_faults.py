@@ -152,15 +152,16 @@ VENV = fault(
 UNLIKE_NODES = fault(
     "PLN907",
     "unwritten-unlike-nodes",
-    "The plan runs on unlike nodes, and the files of a target say one number of cards for all.",
-    why="torchrun starts as many ranks on every node, and batch sizes and shards are the same for every rank; on "
-    "unlike nodes one number would be wrong for some of them.",
+    "The plan runs on groups of unlike nodes, for which no target writes files in this version.",
+    why="one job of Slurm or torchrun asks for one kind of node, and batch sizes and shards are the same for every "
+    "rank; for unlike nodes there would have to be several jobs, or a host file, and the slowest card sets the pace.",
     example=example("emit = [deepspeed]").replace(
         "cluster { gpu = card  nodes = 1  gpus_per_node = 8 }", "cluster = both"
     )
     + """\
-    cluster large { gpu = card  nodes = 1  gpus_per_node = 8 }
-    cluster small { gpu = card  nodes = 2  gpus_per_node = 4 }
+    gpu other { memory = 40 GiB  bf16 = true }
+    cluster large { gpu = card  nodes = 1  gpus_per_node = 4 }
+    cluster small { gpu = other  nodes = 1  gpus_per_node = 4 }
     cluster both { groups = [large, small] }
 """,
     instead=example("emit = [deepspeed]"),

@@ -86,9 +86,10 @@ def key_span(plan: Plan, path: str, key: str) -> Span:
 def check_nodes(plan: Plan, target: str) -> Iterator[Diagnostic]:
     """What is wrong with the cluster for the files of any target: nodes that are not alike."""
     choice = choice_of(plan, target)
-    if choice is not None and written(plan, "cluster.groups"):
+    if choice is not None and written(plan, "cluster.groups") and written(plan, "cluster.gpus_per_node"):
+        help = ("write a plan for each group, with a cluster of its own",)
         span = plan["cluster.groups"].span
-        yield UNLIKE_NODES.at(span, "nodes are unlike, and files say one number for all", "unlike nodes")
+        yield UNLIKE_NODES.at(span, "no target writes files for a cluster of groups", "unlike nodes", help=help)
 
 
 def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
