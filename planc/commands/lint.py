@@ -141,7 +141,8 @@ def _show(outcome: Outcome, read: Read, options: Options) -> None:
         report = Report(diagnostics, read.names, read.unread, kinds, skipped if options.show_skipped else None)
         output.write(import_module(f"planc.diagnostics.{options.output_format}").render(report))
         return
-    output.write(output.as_text(diagnostics[:MOST_SHOWN], output.in_color(options.color, sys.stdout)))
+    if diagnostics:
+        output.write(output.as_text(diagnostics[:MOST_SHOWN], output.in_color(options.color, sys.stdout)))
     if MOST_SHOWN < len(diagnostics):
         output.write(f"\n... and {len(diagnostics) - MOST_SHOWN} more; `--output-format json` holds them all\n")
     if options.quiet:
@@ -177,11 +178,13 @@ def _summary(outcome: Outcome, diagnostics: tuple[Diagnostic, ...], num_files: i
 
 
 def _hints(outcome: Outcome, diagnostics: tuple[Diagnostic, ...], options: Options) -> list[str]:
-    from planc.reporting.fixing import repair_of
-
     hints = []
-    safe = sum(repair_of(found, unsafe=False) is not None for found in diagnostics)
-    unsafe = sum(repair_of(found, unsafe=True) is not None for found in diagnostics) - safe
+    safe = unsafe = 0
+    if any(found.fixes for found in diagnostics):
+        from planc.reporting.fixing import repair_of
+
+        safe = sum(repair_of(found, unsafe=False) is not None for found in diagnostics)
+        unsafe = sum(repair_of(found, unsafe=True) is not None for found in diagnostics) - safe
     if safe and not options.fix:
         hints.append(f"{plural(safe, 'fault')} can be mended with `--fix`.")
     if unsafe and not options.unsafe_fixes:
