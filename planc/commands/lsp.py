@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import sys
 from importlib.util import find_spec
 
 from planc.commands.output import CannotWork
@@ -16,7 +17,11 @@ def run(arguments: list[str]) -> int:
         raise CannotWork("the language server needs pygls; install it with `pip install 'planc[lsp]'`")
     from planc.commands.serving import serve
 
-    gc.enable()  # unlike other commands, this one runs for hours
+    # Unlike other commands this one runs for hours. What is loaded by now stays, so nobody need look for garbage in it.
+    gc.enable()
+    gc.freeze()
+    # A thread judges while another answers: the answer should not wait for it longer than this.
+    sys.setswitchinterval(0.001)
     return serve()
 
 

@@ -112,7 +112,7 @@ def folds(document: Document) -> tuple[Fold, ...]:
                 first, last = opened.pop(), source.position(token.start)[0] - 1
                 if first + 1 < last:
                     found.append(Fold(first, last - 1, False))
-    return (*found, *_comments(source.text))
+    return tuple(dict.fromkeys((*found, *_comments(source.text))))
 
 
 def _comments(text: str) -> list[Fold]:

@@ -9,6 +9,7 @@ from planc.editing.linking import Key, Linked, copied
 from planc.explanation import field_of, value_text
 from planc.facts.facts import FACTS
 from planc.plan.emission import Targets
+from planc.plan.evaluate import FAULTY
 from planc.plan.model import Located, Origin, Plan, Record, Unknown
 from planc.plan.resolve import resolve
 from planc.plan.scope import Load, Made
@@ -69,6 +70,9 @@ def value_of(plan: Plan, kind: str, path: tuple[str, ...]) -> str:
     located = plan.find(".".join((*_HOMES.get(kind, ()), *path)))
     if located is None:
         return ""
+    value = located.value
+    if isinstance(value, Unknown) and not value.unset:
+        return f"not known: {value.reason}" if value != FAULTY else "not known, as it has a fault"
     text = _located(".".join(path), located)
     return f"{text} ({_ORIGINS[located.origin]})" if text else ""
 
@@ -80,8 +84,6 @@ def number_of(plan: Plan, path: str) -> str:
 
 def _located(path: str, located: Located) -> str:
     value = located.value
-    if isinstance(value, Unknown) and not value.unset and value.reason:
-        return f"not known: {value.reason}"
     if isinstance(value, dict):
         return f"{len(value)} entries"
     if isinstance(value, Record):
