@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { commands, window, workspace, type ExtensionContext } from "vscode";
-import { LanguageClient, TransportKind, type ServerOptions } from "vscode-languageclient/node";
+import { LanguageClient, type ServerOptions } from "vscode-languageclient/node";
 
 let client: LanguageClient | undefined;
 // Starts and stops follow one another: a client cannot be stopped while it starts.
@@ -47,16 +47,15 @@ async function start(): Promise<void> {
     void window.showErrorMessage("planc: the setting `planc.command` is empty");
     return;
   }
-  const options: ServerOptions = { command: found(command), args, transport: TransportKind.stdio };
+  const options: ServerOptions = { command: found(command), args };
   client = new LanguageClient("planc", "planc", options, { documentSelector: [{ language: "planc", scheme: "file" }] });
   try {
     await client.start();
-  } catch (reason) {
+  } catch {
+    // The client has said by itself what went wrong.
     client = undefined;
-    const said = reason instanceof Error ? reason.message : String(reason);
     void window.showErrorMessage(
-      `planc: \`${[command, ...args].join(" ")}\` cannot be started (${said}). ` +
-        'Install it with `pip install "planc[lsp]"`, or set `planc.command`.',
+      'planc: there is no language server. Install it with `pip install "planc[lsp]"`, or set `planc.command`.',
     );
   }
 }
