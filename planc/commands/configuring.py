@@ -23,6 +23,9 @@ NAMES: dict[str, tuple[str, ...]] = {"planc.toml": (), "pyproject.toml": ("tool"
 CONFIG = {"metavar": "FILE", "help": "the configuration, in place of the nearest one upward from each file"}
 NO_CONFIG = {"action": "store_true", "help": "read no configuration"}
 
+#: How a command is told that a hook names the files, which is no reason to read those that are excluded.
+FORCE_EXCLUDE = {"action": "store_true", "help": "pass over excluded files even if they are named, as for a hook"}
+
 
 class Configurations:
     """The configurations of one run: each file is read once, and what is wrong with it is kept for the report."""
@@ -95,6 +98,10 @@ class Configurations:
 
         inside = relative(real_path, self.folder(configuration))
         return any(matches(inside, pattern) for pattern in configuration.exclude)
+
+    def included(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The named files that are not excluded; folders, and standard input, are left for the search."""
+        return tuple(name for name in names if name == "-" or os.path.isdir(name) or not self.is_excluded(name))
 
     def have_baseline(self, sources: Iterable[Source]) -> bool:
         """Whether the configuration of a source names a baseline."""

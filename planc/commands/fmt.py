@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from planc.commands import output
-from planc.commands.configuring import CONFIG, NO_CONFIG, Configurations
+from planc.commands.configuring import CONFIG, FORCE_EXCLUDE, NO_CONFIG, Configurations
 from planc.commands.files import Files
 from planc.commands.output import CannotWork
 from planc.commands.reading import Read, read_all
@@ -35,6 +35,7 @@ class Options(NamedTuple):
     stdin_filename: str | None = None
     config: str | None = None
     use_config: bool = True
+    force_exclude: bool = False
 
     @property
     def only_shows(self) -> bool:
@@ -55,7 +56,8 @@ def run(arguments: list[str]) -> int:
     options = _options(arguments)
     files = Files(options.stdin_filename)
     configurations = Configurations(files, options.config, options.use_config)
-    read = read_all(files, options.files, configurations.is_excluded)
+    names = configurations.included(options.files) if options.force_exclude else options.files
+    read = read_all(files, names, configurations.is_excluded)
     wrong_settings = in_order(filter(output.is_error, configurations.diagnostics))
     if wrong_settings:  # they may be to say which files are left alone
         output.complain(output.as_text(wrong_settings, output.in_color(options.color, sys.stderr)))
@@ -100,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
         "--diff", action="store_true", help="write nothing; show what would change, and nothing else on standard output"
     )
     made.add_argument("--stdin-filename", metavar="NAME", help="the name under which standard input is shown")
+    made.add_argument("--force-exclude", **FORCE_EXCLUDE)  # type: ignore[arg-type]
     made.add_argument("--config", **CONFIG)  # type: ignore[arg-type]
     made.add_argument("--no-config", **NO_CONFIG)  # type: ignore[arg-type]
     made.add_argument(
@@ -123,6 +126,7 @@ def _options(arguments: list[str]) -> Options:
         found.stdin_filename,
         found.config,
         not found.no_config,
+        found.force_exclude,
     )
     if "-" in options.files and {*options.files} != {"-"}:
         raise CannotWork("standard input is formatted to standard output, so it goes with no other file")

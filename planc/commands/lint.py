@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from planc.commands import output
-from planc.commands.configuring import CONFIG, NO_CONFIG, Configurations
+from planc.commands.configuring import CONFIG, FORCE_EXCLUDE, NO_CONFIG, Configurations
 from planc.commands.files import Files
 from planc.commands.finding import analyse_all, analyse_whole
 from planc.commands.output import CannotWork
@@ -51,6 +51,7 @@ class Options(NamedTuple):
     baseline: str | None = None
     write_baseline: bool = False
     stdin_filename: str | None = None
+    force_exclude: bool = False
 
 
 class Outcome(NamedTuple):
@@ -68,7 +69,8 @@ def run(arguments: list[str]) -> int:
     options = _options(arguments)
     files = Files(options.stdin_filename)
     configurations = Configurations(files, options.config, options.use_config)
-    read = read_all(files, options.files, configurations.is_excluded)
+    names = configurations.included(options.files) if options.force_exclude else options.files
+    read = read_all(files, names, configurations.is_excluded)
     outcome = _judge(read, files, configurations, options)
     unwritten = []
     if outcome.mended is not None and not options.diff:
@@ -227,6 +229,7 @@ def _options(arguments: list[str]) -> Options:
         baseline=found.baseline,
         write_baseline=found.write_baseline,
         stdin_filename=found.stdin_filename,
+        force_exclude=found.force_exclude,
     )
     _check(options)
     return options
@@ -329,6 +332,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--stdin-filename", metavar="NAME", help="the file that standard input is, for `use` and settings"
     )
+    made.add_argument("--force-exclude", **FORCE_EXCLUDE)  # type: ignore[arg-type]
     made.add_argument("--config", **CONFIG)  # type: ignore[arg-type]
     made.add_argument("--no-config", **NO_CONFIG)  # type: ignore[arg-type]
     made.add_argument("--no-cache", action="store_true", help="analyse every file, and keep nothing for the next run")

@@ -83,6 +83,13 @@ def test_excluded_files_are_read_when_they_are_named(tmp_path: Path) -> None:
     assert codes(tmp_path, ".") == ["PLN101"]
     assert codes(tmp_path, "old") == []
     assert codes(tmp_path, "old/a.plan") == ["PLN101"]
+    assert codes(tmp_path, "--force-exclude", "old/a.plan") == []
+    assert codes(tmp_path, "--force-exclude", "old/a.plan", "a.plan") == ["PLN101"]
+    before = (tmp_path / "old" / "a.plan").read_text()
+    planc("fmt", "--force-exclude", "old/a.plan", cwd=tmp_path)
+    assert (tmp_path / "old" / "a.plan").read_text() == before
+    planc("fmt", "old/a.plan", cwd=tmp_path)
+    assert (tmp_path / "old" / "a.plan").read_text() != before
 
 
 HOUSE = 'policy house { one = forbid precision == bf16  because "{precision} is out" }\n'
