@@ -9,7 +9,8 @@ right:
 - `source.py` names a text and places in it. `diagnostics/` is what planc says: one value, one renderer a form of
   output.
 - `syntax/` reads text: `lexer.py` and `parse.py` run the tables that lark makes of `grammar/plan.lark`
-  (`build_tables.py`); `nodes.py` is the tree, plain data; `errors.py` says what is wrong and where reading goes on;
+  (`build_tables.py`); `nodes.py` is the tree, plain data; `errors.py` says what is wrong and where reading goes on,
+  with `slips.py` and `conditions.py` for what people of other languages write;
   `outline.py` reads of the catalogue only the blocks that are asked for.
 - `readers/` take the files of other tools for text of the language: `huggingface.py` gives a config.json as the body of
   a `model` block, each node at its place in that file.
@@ -19,7 +20,7 @@ right:
   one plan, each once: `quantities.py`, `evaluate.py` and `coerce.py` turn expressions into typed values, `solve.py`
   follows `auto`, `groups.py` adds up unlike nodes. `emission.py` reads targets and policies (`policies.py`),
   `candidates.py` the fields left open, `overrides.py` the command line's. `resolve.py` runs all of it; `faults.py`
-  holds the kinds of fault and `meant.py` what an unknown name was meant to be. `model.py` is the result, a tree of
+  holds the kinds of fault, `meant.py` what an unknown name was meant to be and `null.py` the words for nothing. `model.py` is the result, a tree of
   located values, and imports none of the others.
 - `facts/` derives numbers, a module a subject. A fact is a formula with its inputs; its docstring is its evidence.
 - `rules/` judge: a file a rule, found by its name; the docstring is the page that `planc rule` shows.
