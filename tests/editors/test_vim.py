@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.commands.cli import BROKEN, environment
 from tests.editors.agreement import CLASSES, differences, texts
 from tests.editors.grammars import VIM, with_words
 from tests.shared import ROOT
@@ -60,7 +63,7 @@ def run(folder: Path, script: str, *files: Path) -> None:
         command += ["--cmd", line]
     outcome = subprocess.run(
         [*command, "-c", f"source {path}", *files], cwd=folder, input=b"", capture_output=True,
-        timeout=300, check=False, env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(folder)},
+        timeout=300, check=False, env=environment(HOME=str(folder)),
     )  # fmt: skip
     assert outcome.returncode == 0, outcome.stdout.decode() + outcome.stderr.decode()
 
@@ -163,3 +166,18 @@ def test_a_plan_file_has_its_settings(tmp_path: Path) -> None:
     )
     assert (tmp_path / "found").read_text().splitlines() == ["planc", "# %s", "2", "llama-3"]
     assert (tmp_path / "undone").read_text().splitlines() != ["# %s"]
+
+
+def test_make_fills_the_quickfix_list(tmp_path: Path) -> None:
+    program = tmp_path / "planc"
+    program.write_text(f'#!/bin/sh\ncd "{tmp_path}" && exec "{sys.executable}" -m planc "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "a.plan").write_text(BROKEN)
+    run(
+        tmp_path,
+        "compiler planc\nlet &makeprg = './' . &makeprg\nsilent make a.plan\n"
+        "let found = map(getqflist(), {_, one -> [bufname(one.bufnr), one.lnum, one.col, one.type, one.text]})\n"
+        "call writefile([json_encode(found)], 'found')\nqall!\n",
+    )
+    places = json.loads((tmp_path / "found").read_text())
+    assert ["a.plan", 4, 20, "e", "[PLN010] no model is called `smal`"] in places
