@@ -91,8 +91,9 @@ def contents(text: str) -> Contents | str:
     """All that a manifest says, or why the text is none."""
     try:
         document = json.loads(text)
-        if document["version"] != VERSION:
-            return f"it has form {json.dumps(document['version'])}, and this planc knows form {VERSION}"
+        form = canonical(document["version"])  # as text: `true` is no 1, but for Python
+        if form != canonical(VERSION):
+            return f"it has form {form}, and this planc knows form {VERSION}"
         plan, entries = document["plan"], document["files"]
         settings, targets = document.get("settings", []), document.get("targets", [])
         origin = Origin(_word(plan["file"]), tuple(map(_word, settings)), tuple(map(_word, targets)))

@@ -50,7 +50,7 @@ def compare(folder: str, plan: Plan, origin: Origin) -> tuple[Finding, ...]:
     found.extend(_of_others(folder, listed, {file.path for file in files}))
     if not found and text is not None and isinstance(known, Contents):
         due = manifest.text_of(plan, origin, files, known.version, {})
-        if json.loads(due) != json.loads(text):
+        if manifest.canonical(json.loads(due)) != manifest.canonical(json.loads(text)):
             found.append(Finding(path, "manifest-outdated", "it does not say what planc writes here", text, due))
     return tuple(found)
 

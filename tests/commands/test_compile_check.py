@@ -233,11 +233,12 @@ def test_a_missing_manifest_or_folder(folder: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        b"", b"{", b"[]", b"null", b'"version"', b'{"version": 1}', b'{"version": 2}', b'{"version": "\\u001b[2J"}',
+        b"", b"{", b"[]", b"null", b'"version"', b'{"version": 1}', b'{"version": 2}',
+        b'{"version": "\\u001b[2J"}', b'{"version": true}',
         b"\xff", b"[" * 100_000, b'{"version": 1, "plan": {"name": "run", "file": 3}, "files": []}',
         b'{"version": 1, "plan": {"name": "run", "file": "a.plan"}, "files": [{"path": "x", "sha256": 1}]}',
     ],
-    ids=range(12),
+    ids=range(13),
 )  # fmt: skip
 def test_a_broken_manifest(folder: Path, how: tuple[str, ...], text: bytes) -> None:
     (folder / MANIFEST).write_bytes(text)
@@ -264,6 +265,11 @@ def test_a_run_that_was_cut_short(folder: Path, how: tuple[str, ...]) -> None:
 def test_a_manifest_that_says_something_else(folder: Path, how: tuple[str, ...]) -> None:
     edit_manifest(folder, lambda data: data["files"][0].update(sha256="0" * 64))
     assert found(folder, *how) == [(MANIFEST, "manifest-outdated", "it does not say what planc writes here")]
+
+
+def test_a_manifest_with_a_1_for_true_says_something_else(folder: Path) -> None:
+    edit_manifest(folder, lambda data: data["files"][1].update(executable=1))
+    assert [kind for _, kind, _ in found(folder)] == ["manifest-outdated"]
 
 
 def test_a_manifest_cannot_lead_out_of_the_folder(folder: Path) -> None:
