@@ -67,9 +67,10 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     span = together(plan, *paths) if paths else place(plan, "parallel", "cluster.nodes")
     nodes, gpus = facts["cluster.nodes"], facts["cluster.gpus_per_node"]
     cards = f"{plural(nodes, 'node')} x {plural(gpus, 'GPU')} = {plural(world, 'rank')}"
+    rest = f"and {plural(world, 'rank')} in all" if world < replica else f"{plural(leftover, 'rank')} left over"
     yield Diagnostic(
         f"model-parallel size {count_text(replica)} does not divide the world size {count_text(world)}",
-        Label(span, f"{product} ranks per replica, {plural(leftover, 'rank')} left over"),
+        Label(span, f"{product} ranks per replica, {rest}"),
         related(
             plan,
             span,

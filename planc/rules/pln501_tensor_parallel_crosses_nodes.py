@@ -93,9 +93,15 @@ def _advice(plan: Plan, facts: Facts) -> Iterator[str]:
     tensor, pipeline, layers = facts["parallel.tensor"], facts["parallel.pipeline"], facts["model.layers"]
     unit = "node" if facts["cluster.domain"] == facts["cluster.gpus_per_node"] else "domain"
     suits, fits = tensor_suits(plan, facts), tensor_fits(plan, facts)
+    # DeepSpeed has no pipeline beside stages 2 and 3 (PLN109), and FSDP2 in accelerate none at all.
+    stage, engine = facts["shard.stage"], facts.engine.name
+    by_accelerate = engine == "fsdp2" and plan.emits("accelerate", "transformers")
+    unpiped = by_accelerate or (engine == "deepspeed" and (not known(stage) or 1 < stage))
 
     def deeper(size: int) -> int | None:
         """The pipeline size that takes up what a smaller tensor size leaves, if the layers allow it."""
+        if unpiped:
+            return None
         stages = pipeline * tensor // size if known(pipeline) and tensor % size == 0 else None
         return stages if stages is not None and (not known(layers) or layers % stages == 0) else None
 
