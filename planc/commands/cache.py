@@ -106,14 +106,7 @@ class Cache:
         if any(span.source not in sources for found in diagnostics for span in _spans(found)):
             return  # a place in the command line, which no file holds
         data = {"used": lookups, "found": [_data(found, sources) for found in diagnostics]}
-        temporary = f"{entry}.{os.getpid()}"
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(descriptor, "w", encoding="utf-8") as file:
-                json.dump(data, file)
-            os.replace(temporary, entry)
-        except (OSError, ValueError):
-            return
+        _write(entry, data)
 
     def _digest(self, outcome: Source | str) -> str:
         """As `_digest`, with each text hashed once: a thousand files use one catalogue."""
@@ -133,6 +126,33 @@ class Cache:
                 os.unlink(path)
         except OSError:
             return
+
+
+def remembered(what: str, make: Callable[[], Any]) -> Any:
+    """A value that follows from planc alone, as JSON gives it back: kept from an earlier run, else made and kept."""
+    folder = _folder()
+    if folder is None:
+        return make()
+    entry = os.path.join(folder, _hash(f"{what}\0{_fingerprint()}"))
+    try:
+        with open(entry, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        value = make()
+        _write(entry, value)
+        return value
+
+
+def _write(entry: str, value: Any) -> None:
+    """Puts a value in place of an entry, as a whole; where that cannot be done, nothing is kept."""
+    temporary = f"{entry}.{os.getpid()}"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump(value, file)
+        os.replace(temporary, entry)
+    except (OSError, ValueError):
+        return
 
 
 def _known(source: Source, house: Source | None) -> list[Source]:

@@ -152,10 +152,15 @@ class Configurations:
 
 
 def known_rules() -> dict[str, tuple[str, Severity]]:
-    """Name and severity of every kind of diagnostic, by code."""
-    from planc.kinds import known_rules as known  # imports every rule and target
+    """Name and severity of every kind of diagnostic, by code; kept, as asking imports every rule and target."""
+    from planc.commands.cache import remembered
 
-    return known()
+    def make() -> list[tuple[str, str, str]]:
+        from planc.kinds import known_rules as known
+
+        return [(code, name, severity.value) for code, (name, severity) in known().items()]
+
+    return {code: (name, Severity(severity)) for code, name, severity in remembered("rules", make)}
 
 
 def relative(path: str, folder: str) -> str:

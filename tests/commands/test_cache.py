@@ -148,3 +148,20 @@ def test_many_files_say_the_same_from_the_command_line(folder: Path) -> None:
     ]
     assert {outcome.stdout for outcome in outcomes} == {outcomes[0].stdout}
     assert outcomes[0].stdout.endswith("Found 10 errors in 82 files.\n")
+
+
+def test_what_follows_from_planc_alone_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def make() -> list[int]:
+        made.append(1)
+        return [1, 2]
+
+    assert cache.remembered("x", make) == cache.remembered("x", make) == [1, 2]
+    assert len(made) == 1
+    entries(folder)[0].write_text("{")
+    assert cache.remembered("x", make) == [1, 2] and len(made) == 2
+    monkeypatch.setattr(cache, "_fingerprint", lambda: "another planc")
+    assert cache.remembered("x", make) == [1, 2] and len(made) == 3
+    monkeypatch.setenv("XDG_CACHE_HOME", "none")
+    assert cache.remembered("x", make) == [1, 2] and len(made) == 4
