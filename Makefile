@@ -41,7 +41,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.lint
 
 clean:
-	rm -rf $(VENV) build dist planc/syntax/_tables.py
+	rm -rf $(VENV) build dist editors/vscode/{dist,node_modules} planc/syntax/_tables.py
 
 $(VENV)/bin/python:
 	@[[ -n "$(PYTHON)" ]] || { echo 'no Python 3.11 or later with its venv module was found; set PYTHON=...' >&2; exit 1; }

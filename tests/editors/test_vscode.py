@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -142,3 +143,27 @@ def test_it_is_of_the_version_and_licence_of_planc(node: Path) -> None:
     locked = json.loads((node / "package-lock.json").read_text(encoding="utf-8"))
     assert description["version"] == locked["version"] == locked["packages"][""]["version"] == VERSION
     assert (node / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("line", "deeper"),
+    [
+        ("plan a {", True),
+        ("  env {   # more {", True),
+        ("  emit = [", True),
+        ("model b { }  plan c {", True),
+        ('  args = ["{", "a"]', False),
+        ("  shard { stage = 3 }", False),
+        ("  emit = [slurm, torchrun]", False),
+        ('  script = "{"', False),
+        ("  # plan a {", False),
+        ("  nodes = 3", False),
+    ],
+)
+def test_the_next_line_is_indented_behind_an_open_bracket(line: str, deeper: bool) -> None:
+    configuration = json.loads((ROOT / "editors" / "vscode" / "language-configuration.json").read_text())
+    rules = configuration["indentationRules"]
+    assert bool(re.search(rules["increaseIndentPattern"], line)) == deeper
+    assert not re.search(rules["decreaseIndentPattern"], line)
+    assert re.search(rules["decreaseIndentPattern"], "  }")
+    assert re.search(configuration["wordPattern"], "= llama-3.1-8b }")[0] == "llama-3.1-8b"  # type: ignore[index]
