@@ -10,6 +10,7 @@ from typing import NamedTuple
 from planc import manifest
 from planc.commands import writing
 from planc.commands.compiling import emitted
+from planc.commands.difference import NOTHING, difference
 from planc.commands.files import reason_of
 from planc.commands.output import CannotWork, quoted
 from planc.manifest import Contents, Origin
@@ -82,12 +83,11 @@ def diff(finding: Finding) -> str:
     before, after = finding.before or "", finding.after or ""
     if _MOST_COMPARED < len(before) + len(after):
         return "(too large to show)\n"
-    from difflib import unified_diff
-
-    path = _shown(finding.path)
-    names = path if finding.before is not None else "/dev/null", path if finding.after is not None else "/dev/null"
-    lines = unified_diff(_lines(before), _lines(after), names[0], names[1], "on disk", "as compiled", lineterm="")
-    return "".join(f"{line}\n" for line in lines)
+    names = (
+        finding.path if finding.before is not None else NOTHING,
+        finding.path if finding.after is not None else NOTHING,
+    )
+    return difference(names, ("on disk", "as compiled"), before, after)
 
 
 def _of_manifest(path: str, known: Contents | str | None, plan: Plan, origin: Origin) -> Iterator[Finding]:
@@ -166,17 +166,3 @@ def _of_others(folder: str, listed: Mapping[str, str], due: set[str]) -> Iterato
             edited = "" if present == listed[name] else ", and it was edited"
             before = writing.text_of(path) if present not in writing.NO_HASHES else None
             yield Finding(path, "left-over", f"it is not emitted any more{edited}", before, None)
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    last = lines.pop()
-    shown = list(map(_shown, lines))
-    return [*shown, f"{_shown(last)}\n\\ No newline at the end"] if last else shown
-
-
-def _shown(line: str) -> str:
-    """A line of any length, each character that does not print as an escape, but for tabs."""
-    if line.isprintable():
-        return line
-    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode("ascii") for c in line)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planc.commands import output
 from planc.commands.configuring import CONFIG, FORCE_EXCLUDE, NO_CONFIG, Configurations
+from planc.commands.difference import difference
 from planc.commands.files import Files
 from planc.commands.output import CannotWork
 from planc.commands.reading import Read, read_all
 from planc.commands.replacing import has_mark, replace_without_mark
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, in_order
+from planc.diagnostics.text import visible
 from planc.format.formatting import format_source, format_text
 from planc.source import Source
 
@@ -179,8 +181,11 @@ def _show(outcome: Outcome, options: Options, unwritten: dict[Source, str]) -> N
     """Says which files change: with `--diff` how, on standard output, and the rest beside it."""
     changed = [source for source in outcome.changed if source not in unwritten]
     for source in changed if options.diff else ():
-        output.write(_difference(source.name, outcome.changed[source], outcome.texts[source]))
-    told = "".join(f"{'would format' if options.only_shows else 'formatted'} {_shown(each.name)}\n" for each in changed)
+        names = (source.name, source.name)
+        output.write(difference(names, ("as it is", "formatted"), outcome.changed[source], outcome.texts[source]))
+    told = "".join(
+        f"{'would format' if options.only_shows else 'formatted'} {visible(each.name)}\n" for each in changed
+    )
     same = len(outcome.texts) - len(outcome.changed)
     counts = []
     if changed:
@@ -192,24 +197,3 @@ def _show(outcome: Outcome, options: Options, unwritten: dict[Source, str]) -> N
         output.complain((told if options.check else "") + summary)
     else:
         output.write(told + summary)
-
-
-def _difference(name: str, before: str, after: str) -> str:
-    """What changes in a file, as a unified diff, harmless to a terminal."""
-    from difflib import unified_diff
-
-    shown = _shown(name)
-    lines = unified_diff(_lines(before), _lines(after), shown, shown, "as it is", "formatted", lineterm="")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _lines(text: str) -> list[str]:
-    *lines, last = map(_shown, text.split("\n"))
-    return [*lines, f"{last}\n\\ No newline at end of file"] if last else lines
-
-
-def _shown(line: str) -> str:
-    """A line, each character that does not print as an escape, but for tabs."""
-    if line.isprintable():
-        return line
-    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode("ascii") for c in line)

@@ -157,10 +157,10 @@ def _show(outcome: Outcome, read: Read, options: Options) -> None:
 
 
 def _show_difference(mended: Mended) -> None:
-    from planc.commands.mending import difference
+    from planc.commands.difference import difference
 
     for before, after, _ in mended.applied:
-        output.write(difference(before, after))
+        output.write(difference((before.name, before.name), ("as it is", "mended"), before.text, after.text))
     count = sum(len(applied) for _, _, applied in mended.applied)
     output.complain(f"planc: {plural(count, 'fault')} would be mended\n" if count else "planc: nothing to mend\n")
 

@@ -7,13 +7,11 @@ overlap only one is applied at a time. A text in which a fix would leave more th
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import unified_diff
 from typing import NamedTuple
 
 from planc.commands.files import Files
 from planc.commands.replacing import replace
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.diagnostics.text import visible
 from planc.reporting.fixing import MAX_PASSES, mend
 from planc.source import Source
 
@@ -62,15 +60,6 @@ def mend_all(sources: tuple[Source, ...], files: Files, judge: Judge, unsafe: bo
     return Mended(sources, found, tuple(pairs))
 
 
-def difference(before: Source, after: Source) -> str:
-    """What changes in a file, as a unified diff, harmless to a terminal."""
-    name = visible(before.name)
-    lines = unified_diff(
-        before.text.splitlines(), after.text.splitlines(), name, name, "as it is", "mended", lineterm=""
-    )
-    return "".join(f"{_harmless(line)}\n" for line in lines)
-
-
 def write_all(mended: Mended, files: Files) -> list[tuple[str, str]]:
     """Puts the mended texts on disk; the names of files that could not be replaced, each with the reason."""
     failed = []
@@ -84,7 +73,3 @@ def write_all(mended: Mended, files: Files) -> list[tuple[str, str]]:
 def _unread(found: tuple[Diagnostic, ...], source: Source) -> int:
     """How much of a text could not be read."""
     return sum(each.primary.span.source is source and each.code < "PLN010" for each in found)
-
-
-def _harmless(line: str) -> str:
-    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode("ascii") for c in line)
