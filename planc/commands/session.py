@@ -25,6 +25,7 @@ from planc.editing.positions import Positions
 from planc.editing.subjects import subject_of
 from planc.plan.model import Plan
 from planc.reporting.configuration import Chosen
+from planc.resources import find
 from planc.source import Source
 
 #: Files of a project that are searched for uses of a name, or offered after `use`.
@@ -60,6 +61,8 @@ class Session:
         self.checker = Checker(self.files.load)
         self.positions = Positions("utf-16")
         self.folders: list[str] = []
+        self.takes_snippets = False
+        self.takes_versions = False
         self._publish = publish
         self._fail = fail
         self._complain = complain
@@ -138,23 +141,27 @@ class Session:
             return next((opened.uri for opened in self._open.values() if opened.source is source), None)
         return self._open[path].uri if path in self._open else from_fs_path(path)
 
+    def is_shipped(self, source: Source) -> bool:
+        """Whether a text is of planc's own catalogue, also where it is open by its path."""
+        return os.path.dirname(self.files.real_path(source) or "") == os.path.realpath(find("catalogue"))
+
     def version(self, uri: str) -> int | None:
         """The version of an open text; None of a file that is not open."""
         opened = self.opened(uri)
         return opened.version if opened is not None else None
 
-    def project(self, path: str, holding: str) -> Iterator[Linked]:
-        """The open texts, and the plan files of the project that a file belongs to, that hold a text."""
+    def project(self, path: str, *words: str) -> Iterator[Linked]:
+        """The open texts, and the plan files of the project that a file belongs to, that hold one of some words."""
         seen: set[str] = set()
         for opened in tuple(self._open.values()):
             seen.add(opened.path)
-            if holding in opened.source.text:
+            if any(word in opened.source.text for word in words):
                 yield self.linked(opened.source)
         for other in self.plan_files(path):
             real_path = os.path.realpath(other)
             reading = self.files.read(real_path) if real_path not in seen else ""
             seen.add(real_path)
-            if isinstance(reading, Source) and holding in reading.text:
+            if isinstance(reading, Source) and any(word in reading.text for word in words):
                 yield self.linked(reading)
 
     def plan_files(self, path: str) -> list[str]:

@@ -14,10 +14,10 @@ from planc.editing.moving import Move, moved
 from planc.plan import faults
 from planc.plan.house import House
 from planc.plan.scope import Load, Made, Scope
-from planc.source import Source, Span
+from planc.source import MAX_BYTES, Source, Span
 
 #: Judgements that are kept; a long session forgets the older ones.
-_MOST_KEPT = 2_000
+_MOST_KEPT = 300
 
 #: A block of a file.
 Item = tuple[Linked, Key]
@@ -37,15 +37,17 @@ class Unit(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What was found, and where the parts stood then. names: what could be referred to, where that matters.
+    """What was found, with places from the start of a part: the spans are of `parts`, of which each stands for one.
 
-    fixed: it holds for these places only, as something was found outside of them.
+    text: of the first part. names: what could be referred to, where that matters. fixed: the places for which alone it
+    holds, as something was found outside of them; else None, and no text that has changed since is kept alive.
     """
 
     diagnostics: tuple[Diagnostic, ...]
-    places: tuple[Span, ...]
+    parts: tuple[Source, ...]
+    text: str
     names: tuple[object, ...] | None
-    fixed: bool
+    fixed: tuple[Span, ...] | None
 
 
 class Check(NamedTuple):
@@ -126,8 +128,18 @@ class Checker:
         unknown = any(diagnostic.code == faults.UNKNOWN_NAME.code for diagnostic in found)
         if _MOST_KEPT < len(self._judged):
             self._judged.clear()
-        fixed = any(moved(diagnostic, _move(unit.places, unit.places)) is None for diagnostic in found)
-        judged = Judged(found, unit.places, unit.names if unknown else None, fixed)
+        parts = tuple(Source("", "") for _ in unit.places)
+        stand_ins = tuple(
+            Span(part, 0, place.end - place.start) for part, place in zip(parts, unit.places, strict=True)
+        )
+        kept = [moved(diagnostic, _move(unit.places, stand_ins)) for diagnostic in found]
+        judged = Judged(
+            tuple(diagnostic for diagnostic in kept if diagnostic is not None) if None not in kept else found,
+            parts,
+            unit.places[0].text if unit.places else "",
+            unit.names if unknown else None,
+            unit.places if None in kept else None,
+        )
         self._judged[unit.state] = self._last[source.name, unit.key] = judged
 
     def diagnostics(self, check: Check) -> tuple[Diagnostic, ...]:
@@ -167,7 +179,7 @@ class Checker:
         judged = self._judged.get(unit.state)
         if judged is None or judged.names not in (None, unit.names):
             return None
-        return None if judged.fixed and judged.places != unit.places else judged
+        return None if judged.fixed not in (None, unit.places) else judged
 
     def _unit(
         self,
@@ -181,7 +193,7 @@ class Checker:
         read = tuple(self._imports(file, part) for file, part in closure)
         places = tuple(Span(file.scope.source, part.start, part.end) for file, part in closure)
         last = self._last.get((linked.scope.source.name, key))
-        changed = last is None or last.places[0].text != places[0].text
+        changed = last is None or last.text != places[0].text
         return Unit(key, (key, shape, texts, read), places, names, changed)
 
     def _used(self, linked: Linked, files: list[Linked], shape: tuple[object, ...], names: tuple[object, ...]) -> Unit:
@@ -218,9 +230,10 @@ def _closure(linked: Linked, key: Key, met: dict[Item, tuple[Item, ...]]) -> lis
 
 def _moved_to(judged: Judged, places: tuple[Span, ...]) -> list[Diagnostic]:
     """The diagnostics where the parts stand now; those that cannot be placed are left out."""
-    if judged.places == places:
-        return list(judged.diagnostics)
-    move = _move(judged.places, places)
+    if judged.fixed is not None:
+        return list(judged.diagnostics) if judged.fixed == places else []
+    stand_ins = tuple(Span(part, 0, MAX_BYTES) for part in judged.parts)
+    move = _move(stand_ins, places)
     return [diagnostic for found in judged.diagnostics if (diagnostic := moved(found, move)) is not None]
 
 

@@ -12,8 +12,9 @@ from planc.source import MAX_BYTES, Source, Span
 from planc.syntax.lexer import CLOSING, END, MAX_NESTING, OPENING, Token
 from planc.syntax.parse import cut, scan
 
-#: Parts and lines of which it is kept how they read; as many as some hundred files have.
-_MOST_KEPT = 50_000
+#: Lines and parts of which it is kept how they read.
+_MOST_LINES = 20_000
+_MOST_PARTS = 2_000
 
 
 class Kept(NamedTuple):
@@ -68,6 +69,12 @@ class Document:
         touched = [role for role in self.roles(part) if role.start <= offset <= role.end] if part else []
         return touched[-1] if touched else None
 
+    def block_at(self, offset: int) -> tuple[str, str] | None:
+        """Kind and name of the block at an offset; None outside of any."""
+        part = self.part_at(offset)
+        named = block_name(self.roles(part)) if part is not None else None
+        return (named.kinds[0], named.text) if named is not None else None
+
     def definitions(self) -> list[Role]:
         """The names of the blocks that the text defines, in order."""
         return [role for role in self.all_roles() if role.type == "definition"]
@@ -80,7 +87,7 @@ class Document:
         text = self.source.text[part.start : part.end]
         kept = self._kept.roles
         if text not in kept:
-            if _MOST_KEPT < len(kept):
+            if _MOST_PARTS < len(kept):
                 kept.clear()
             # The first line's indentation says nothing, so the part can be read as a text of its own.
             tokens = tuple(Token(token.type, token.start - part.start, token.end - part.start) for token in part.tokens)
@@ -97,7 +104,7 @@ def _tokens(text: str, kept: dict[str, tuple[Token, ...]]) -> list[Token] | None
     """The tokens of a text; None if it is too large, or brackets are nested too deeply in it."""
     if MAX_BYTES < len(text):
         return None
-    if _MOST_KEPT < len(kept):
+    if _MOST_LINES < len(kept):
         kept.clear()
     tokens: list[Token] = []
     at = depth = 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from planc.diagnostics.amounts import plural
-from planc.editing.document import Document, block_name
+from planc.editing.document import Document
 from planc.editing.linking import Key, Linked
 from planc.editing.names import targets_of
 from planc.editing.roles import Role, options_of
@@ -58,12 +58,9 @@ class Hover(NamedTuple):
 def hover(document: Document, offset: int, linked: Linked, subject: Subject) -> Hover | None:
     """What is to be shown of the token at an offset; None if there is nothing to say."""
     role = document.role_at(offset)
-    part = document.part_at(offset)
-    if role is None or part is None:
+    if role is None:
         return None
-    named = block_name(document.roles(part))
-    key = (named.kinds[0], named.text) if named is not None else None
-    text = _text(role, key, linked, subject)
+    text = _text(role, document.block_at(offset), linked, subject)
     return Hover(document.span(role), text) if text else None
 
 

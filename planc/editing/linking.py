@@ -15,7 +15,10 @@ from planc.syntax.outline import Outline
 from planc.syntax.parse import MAX_FAULTS, parse_part, unquoted
 
 #: Parts whose tree was summed up; as many as some hundred files have.
-_MOST_KEPT = 10_000
+_MOST_KEPT = 5_000
+
+#: The text of places that are counted from the start of a part.
+NOWHERE = Source("", "")
 
 #: Tokens that may name a block.
 _NAMES = ("NAME", "STRING", "QUANTITY")
@@ -27,15 +30,13 @@ Key = tuple[str, str]
 class Summary(NamedTuple):
     """What the tree of a part holds, with places from its start: its blocks, and what is wrong with its text.
 
-    blocks: kind, name, and the place of the name. bad: some of it could not be read. faults: as found where the part
-    began at `start` of `source`. words: every text in it that may be a name.
+    blocks: kind, name, and the place of the name. bad: some of it could not be read. words: every text in it that may
+    be a name. The spans of faults are of no text, as a text that is kept for each keystroke would fill the memory.
     """
 
     blocks: tuple[tuple[str, str, int, int], ...]
     bad: bool
     faults: tuple[Diagnostic, ...]
-    source: Source
-    start: int
     words: frozenset[str]
 
 
@@ -105,7 +106,7 @@ def alone(document: Document, summaries: Summaries) -> Alone:
                 parts[kind, name], words[kind, name] = part, summary.words
         if summary.bad:
             nodes_of.append(nodes.Bad(Span(source, part.start, part.end), ()))
-        faults.extend(_here(source, part.start, summary))
+        faults.extend(_at(source, part.start, summary.faults))
     scope = scope_of(source, _file(source, nodes_of), tuple(faults))
     scope.file = scope.file._replace(blocks=())
     scope.blocks = Blocks(source, parts)
@@ -206,7 +207,7 @@ def _summary(source: Source, part: Part, summaries: Summaries) -> Summary:
             if isinstance(node, nodes.Block)
         )
         bad = any(isinstance(node, nodes.Bad) for node in found)
-        summaries[key] = Summary(blocks, bad, faults, source, part.start, _words(source, part))
+        summaries[key] = Summary(blocks, bad, _at(NOWHERE, -part.start, faults), _words(source, part))
     return summaries[key]
 
 
@@ -221,10 +222,10 @@ def _words(source: Source, part: Part) -> frozenset[str]:
     return frozenset(unquoted(text) if type == "STRING" else text for type, text in texts if type in _NAMES)
 
 
-def _here(source: Source, start: int, summary: Summary) -> list[Diagnostic]:
-    by = start - summary.start
+def _at(source: Source, by: int, diagnostics: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Diagnostics of one text, all places moved into another one."""
 
     def move(span: Span) -> Span:
         return Span(source, span.start + by, span.end + by)
 
-    return [found for fault in summary.faults if (found := moved(fault, move)) is not None]
+    return tuple(found for fault in diagnostics if (found := moved(fault, move)) is not None)

@@ -50,7 +50,7 @@ def uses_of(target: Target, files: Iterable[Linked], documents: Documents) -> It
     source = target.file.scope.source
     for linked in files:
         own = linked.scope.source
-        if own is not source and all(used.scope.source is not source for used in linked.used):
+        if not _sees(linked, target):
             continue
         for role in documents(own).all_roles():
             if role.text == target.name and role.type in _NAMING:
@@ -64,19 +64,28 @@ def renamed(target: Target, name: str, files: Iterable[Linked], documents: Docum
     reason = _unusable(name)
     if reason:
         return reason
-    if not target.file.alone.parts:
-        return f"`{target.name}` is of planc's own catalogue, which cannot be edited"
     if name == target.name:
         return ()
     edits: list[Edit] = []
-    files = tuple(files)
     for linked in files:
-        places = [(span, role) for span, role in uses_of(target, (linked,), documents)]
-        for kind in parent_kinds(target.kind):
-            if places and (other := linked.candidates((kind, name))):
-                return f"{other[0].scope.source.name} has a {kind} `{name}` already"
-        edits.extend(Edit(span, written(name, span.text.startswith('"'))) for span, _ in places)
+        places = [span for span, _ in uses_of(target, (linked,), documents)]
+        # Where the new name is used already, in a file that sees the block, it would mean two.
+        if places or (_sees(linked, target) and _mentions(documents(linked.scope.source), name)):
+            for kind in parent_kinds(target.kind):
+                other = linked.candidates((kind, name))
+                if other and (places or other != [linked]):
+                    return f"{other[0].scope.source.name} has a {kind} `{name}` already"
+        edits.extend(Edit(span, written(name, span.text.startswith('"'))) for span in places)
     return tuple(edits)
+
+
+def _sees(linked: Linked, target: Target) -> bool:
+    """Whether a file is the one that defines a block, or uses that."""
+    return any(file.scope.source is target.file.scope.source for file in (linked, *linked.used))
+
+
+def _mentions(document: Document, name: str) -> bool:
+    return any(role.text == name and role.type in _NAMING for role in document.all_roles())
 
 
 def written(name: str, quoted: bool) -> str:

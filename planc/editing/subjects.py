@@ -14,6 +14,7 @@ from planc.plan.model import Located, Origin, Plan, Record, Unknown
 from planc.plan.resolve import resolve
 from planc.plan.scope import Load, Made
 from planc.plan.units import POWER
+from planc.source import Span
 from planc.targets import load_target, target_names
 
 #: What is shown of each kind of block: fields of the plan and derived numbers.
@@ -75,6 +76,13 @@ def value_of(plan: Plan, kind: str, path: tuple[str, ...]) -> str:
         return f"not known: {value.reason}" if value != FAULTY else "not known, as it has a fault"
     text = _located(".".join(path), located)
     return f"{text} ({_ORIGINS[located.origin]})" if text else ""
+
+
+def place_of(plan: Plan, kind: str, path: tuple[str, ...]) -> Span | None:
+    """Where the field of a block is written; None if it is not."""
+    located = plan.find(".".join((*_HOMES.get(kind, ()), *path)))
+    written = located is not None and located.origin in (Origin.WRITTEN, Origin.INHERITED)
+    return located.entry if located is not None and written else None
 
 
 def number_of(plan: Plan, path: str) -> str:
