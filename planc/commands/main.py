@@ -72,7 +72,7 @@ def _run(arguments: list[str]) -> int:
     if command in COMMANDS:
         return _status_of(command, arguments[1:])
     if command in ("-h", "--help"):
-        listing = "\n".join(f"  {name:<10} {summary}" for name, summary in COMMANDS.items())
+        listing = "\n".join(f"  {name:<11} {summary}" for name, summary in COMMANDS.items())
         output.write(_HELP.format(commands=listing))
         return 0 if arguments else 2
     if command in ("-V", "--version"):
