@@ -42,11 +42,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planc.diagnostics.amounts import count_text, either, plural
-from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import batch_of, context_fits, nearest, options, pipeline_fits, tensor_fits
 from planc.rules._places import place, related, together
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 _AXES = ("tensor", "pipeline", "context")
@@ -68,6 +69,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     nodes, gpus = facts["cluster.nodes"], facts["cluster.gpus_per_node"]
     cards = f"{plural(nodes, 'node')} x {plural(gpus, 'GPU')} = {plural(world, 'rank')}"
     rest = f"and {plural(world, 'rank')} in all" if world < replica else f"{plural(leftover, 'rank')} left over"
+    sizes_that_fit, nodes_that_fit = _sizes(plan, facts, split), _nodes(plan, facts)
     yield Diagnostic(
         f"model-parallel size {count_text(replica)} does not divide the world size {count_text(world)}",
         Label(span, f"{product} ranks per replica, {rest}"),
@@ -78,25 +80,39 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("cluster.nodes", cards),
             ("cluster.gpus_per_node", f"{plural(gpus, 'GPU')} a node"),
         ),
-        help=tuple(_advice(plan, facts, split)),
+        help=tuple(_advice(sizes_that_fit, nodes_that_fit)),
+        fixes=tuple(_fixes(plan, sizes_that_fit, nodes_that_fit)),
     )
 
 
-def _advice(plan: Plan, facts: Facts, split: list[str]) -> Iterator[str]:
+def _sizes(plan: Plan, facts: Facts, split: list[str]) -> dict[str, tuple[int, ...]]:
+    """The nearest sizes that fit, by axis."""
     fits = {"tensor": tensor_fits(plan, facts), "pipeline": pipeline_fits(plan, facts), "context": context_fits(facts)}
-    sizes = [choice for axis in split for choice in options(axis, nearest(facts[f"parallel.{axis}"], fits[axis]))]
-    if sizes:
-        yield f"the nearest sizes that fit are {either(sizes, 'and')}" if 1 < len(sizes) else f"{sizes[0]} fits"
-    gpus, replica = facts["cluster.gpus_per_node"], facts["world.model_parallel"]
+    return {axis: nearest(facts[f"parallel.{axis}"], fits[axis]) for axis in split}
 
-    batch = batch_of(facts)
+
+def _nodes(plan: Plan, facts: Facts) -> tuple[int, ...]:
+    """The nearest numbers of nodes on which the layout leaves no rest; none beside a stated number of replicas."""
+    gpus, replica, batch = facts["cluster.gpus_per_node"], facts["world.model_parallel"], batch_of(facts)
 
     def holds(count: int) -> bool:
         return count * gpus % replica == 0 and batch.is_reached_by(count * gpus // replica)
 
-    nodes = options("nodes", nearest(facts["cluster.nodes"], holds))
-    if nodes and not plan.is_written("parallel.data"):
-        yield f"this layout fits {either(nodes)}"
+    return () if plan.is_written("parallel.data") else nearest(facts["cluster.nodes"], holds)
+
+
+def _advice(sizes: dict[str, tuple[int, ...]], nodes: tuple[int, ...]) -> Iterator[str]:
+    choices = [choice for axis, fits in sizes.items() for choice in options(axis, fits)]
+    if choices:
+        yield f"the nearest sizes that fit are {either(choices, 'and')}" if 1 < len(choices) else f"{choices[0]} fits"
+    if nodes:
+        yield f"this layout fits {either(options('nodes', nodes))}"
+
+
+def _fixes(plan: Plan, sizes: dict[str, tuple[int, ...]], nodes: tuple[int, ...]) -> Iterator[Fix]:
+    for axis, fits in sizes.items():
+        yield from each_size(plan, f"parallel.{axis}", fits)
+    yield from each_size(plan, "cluster.nodes", nodes)
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("world.size", "world.model_parallel", "world.leftover"))

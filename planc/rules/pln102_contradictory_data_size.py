@@ -45,6 +45,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._places import place, related
+from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 
@@ -68,6 +69,10 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("cluster.nodes", f"{cards} = {plural(world, 'rank')}"),
         ),
         help=(f"write `data = {count_text(replicas)}`, or `data = auto`",),
+        fixes=(
+            *writing(plan, ("parallel.data", count_text(replicas))),
+            *writing(plan, ("parallel.data", "auto")),
+        ),
     )
 
 

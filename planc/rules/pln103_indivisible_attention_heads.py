@@ -45,6 +45,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import nearest, options, tensor_fits
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -54,7 +55,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if facts.engine.name == "deepspeed" or heads % tensor == 0:
         return
     span = place(plan, "parallel.tensor")
-    sizes = options("tensor", nearest(tensor, tensor_fits(plan, facts)))
+    sizes = nearest(tensor, tensor_fits(plan, facts))
     yield Diagnostic(
         f"tensor size {count_text(tensor)} does not divide {count_text(heads)} attention heads",
         Label(
@@ -62,7 +63,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             f"{plural(heads, 'head')} / {plural(tensor, 'rank')} = {quotient_text(heads, tensor)} a rank",
         ),
         related(plan, span, ("model.heads", f"{count_text(heads)} heads")),
-        help=(f"use {either(sizes)}",) if sizes else (),
+        help=(f"use {either(options('tensor', sizes))}",) if sizes else (),
+        fixes=each_size(plan, "parallel.tensor", sizes),
     )
 
 

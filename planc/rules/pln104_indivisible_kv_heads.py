@@ -46,6 +46,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import nearest, options, tensor_fits
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -60,13 +61,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if kv_heads % tensor == 0 or tensor % kv_heads == 0 or heads % tensor != 0 or heads % kv_heads != 0:
         return
     span = place(plan, "parallel.tensor")
-    sizes = options("tensor", nearest(tensor, tensor_fits(plan, facts)))
+    sizes = nearest(tensor, tensor_fits(plan, facts))
     share = quotient_text(kv_heads, tensor)
     yield Diagnostic(
         f"{count_text(kv_heads)} KV heads are neither multiple nor divisor of tensor size {count_text(tensor)}",
         Label(span, f"{plural(kv_heads, 'KV head')} / {count_text(tensor)} ranks = {share} a rank"),
         related(plan, span, ("model.kv_heads", plural(kv_heads, "KV head"))),
-        help=(f"use {either(sizes)}",) if sizes else (),
+        help=(f"use {either(options('tensor', sizes))}",) if sizes else (),
+        fixes=each_size(plan, "parallel.tensor", sizes),
     )
 
 

@@ -46,6 +46,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import has_dense_layers, heads_fit, known, multiples, nearest, options, tensor_fits
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -55,12 +56,12 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     tensor, ffn = facts["parallel.tensor"], facts["model.ffn"]
     if has_dense_layers(facts) and ffn % tensor != 0 and heads_fit(plan, facts):
-        sizes = options("tensor", nearest(tensor, tensor_fits(plan, facts)))
+        sizes = nearest(tensor, tensor_fits(plan, facts))
         yield _fault(plan, "parallel.tensor", "model.ffn", ("tensor size", tensor), ("FFN width", ffn), sizes)
     expert_tensor, width = facts["parallel.expert_tensor"], facts["model.experts.ffn"]
     if known(expert_tensor) and known(width) and width % expert_tensor != 0:
         world = facts["world.size"] if known(facts["world.size"]) else expert_tensor
-        sizes = options("expert_tensor", nearest(expert_tensor, lambda size: width % size == 0 and world % size == 0))
+        sizes = nearest(expert_tensor, lambda size: width % size == 0 and world % size == 0)
         yield _fault(
             plan,
             "parallel.expert_tensor",
@@ -72,16 +73,18 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _fault(
-    plan: Plan, axis: str, dimension: str, ranks: tuple[str, int], width: tuple[str, int], sizes: list[str]
+    plan: Plan, axis: str, dimension: str, ranks: tuple[str, int], width: tuple[str, int], sizes: tuple[int, ...]
 ) -> Diagnostic:
     span = place(plan, axis)
     share = quotient_text(width[1], ranks[1])
-    widths = options("ffn", multiples(width[1], ranks[1]))
+    widths = multiples(width[1], ranks[1])
+    choices = options(axis.rpartition(".")[2], sizes) + options("ffn", widths)
     return Diagnostic(
         f"{ranks[0]} {count_text(ranks[1])} does not divide the {width[0]} {count_text(width[1])}",
         Label(span, f"{count_text(width[1])} columns / {count_text(ranks[1])} ranks = {share} a rank"),
         related(plan, span, (dimension, f"{count_text(width[1])} columns")),
-        help=(f"use {either([*sizes, *widths])}",),
+        help=(f"use {either(choices)}",),
+        fixes=each_size(plan, axis, sizes) + each_size(plan, dimension, widths),
     )
 
 

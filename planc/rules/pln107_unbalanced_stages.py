@@ -57,6 +57,7 @@ from planc.rules._numbers import (
     trained_only_by,
 )
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -70,12 +71,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     span = place(plan, "parallel.pipeline")
     lost = percent_text(1 - divide(counted, stages * longest))
     lengths = f"{count_text(longest)} and {count_text(longest - 1)}"
-    sizes = options("pipeline", nearest(facts["parallel.pipeline"], pipeline_fits(plan, facts), least=2))
+    sizes = nearest(facts["parallel.pipeline"], pipeline_fits(plan, facts), least=2)
+    choices = either(options("pipeline", sizes))
     yield Diagnostic(
         f"{plural(counted, 'layer')} on {plural(stages, 'stage')} leave stages of {lengths}",
         Label(span, f"the longest stage sets the pace, so {lost} of the cards' time is lost"),
         related(plan, span, ("model.layers", plural(layers, "layer"))),
-        help=(f"{either(sizes)} {'divides' if len(sizes) == 1 else 'divide'} the layers",) if sizes else (),
+        help=(f"{choices} {'divides' if len(sizes) == 1 else 'divide'} the layers",) if sizes else (),
+        fixes=each_size(plan, "parallel.pipeline", sizes),
     )
 
 

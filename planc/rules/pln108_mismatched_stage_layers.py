@@ -50,6 +50,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import chunks, known, nearest, options
 from planc.rules._places import place, related, stands
+from planc.rules._repairs import each_size, writing
 from planc.rules.rule import Rule
 
 _LISTED = 64  # stages up to which a whole split is written out
@@ -84,23 +85,28 @@ def _listed(plan: Plan, facts: Facts, stated: tuple[Any, ...]) -> Iterator[Diagn
     )
     if len(stated) != stages:
         message = f"`layers` lists {plural(len(stated), 'stage')}, the pipeline has {count_text(stages)}"
-        yield Diagnostic(message, Label(span, f"{plural(len(stated), 'entry')}"), involved, help=_even(layers, stages))
+        text = plural(len(stated), "entry")
     elif sum(stated) != layers:
         total = sum(stated)
         message = f"stage layers add up to {count_text(total)}, the model has {count_text(layers)}"
-        over = plural(abs(total - layers), "layer") + (" too many" if layers < total else " missing")
-        yield Diagnostic(message, Label(span, over), involved, help=_even(layers, stages))
+        text = plural(abs(total - layers), "layer") + (" too many" if layers < total else " missing")
+    else:
+        return
+    even = _even(layers, stages)
+    help = (f"the most even split is `layers = {even}`",) if even else ()
+    fixes = writing(plan, ("pipeline.layers", even)) if even else ()
+    yield Diagnostic(message, Label(span, text), involved, help=help, fixes=fixes)
 
 
-def _even(layers: int, stages: int) -> tuple[str, ...]:
-    """The most even split, written out where it is short."""
+def _even(layers: int, stages: int) -> str:
+    """The most even split; empty where it is too long to be written out."""
     if _LISTED < stages:
-        return ()
+        return ""
     short, longer = divmod(layers, stages)
     front = longer // 2  # the ends also hold the embedding and the loss, so the longer stages go to the middle
     start = (stages - longer) // 2 if front else stages - longer
     split = [short + (start <= stage < start + longer) for stage in range(stages)]
-    return (f"the most even split is `layers = [{', '.join(count_text(count) for count in split)}]`",)
+    return f"[{', '.join(count_text(count) for count in split)}]"
 
 
 def _ends(plan: Plan, facts: Facts, ends: dict[str, int]) -> Iterator[Diagnostic]:
@@ -129,6 +135,7 @@ def _ends(plan: Plan, facts: Facts, ends: dict[str, int]) -> Iterator[Diagnostic
         Label(span, text),
         related(plan, span, *labels),
         help=(f"use {either(options(path.rpartition('.')[2], sizes))}",) if sizes else (),
+        fixes=each_size(plan, path, sizes),
     )
 
 

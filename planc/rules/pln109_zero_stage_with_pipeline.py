@@ -43,11 +43,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planc.diagnostics.amounts import count_text, plural, size_text
-from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import known
 from planc.rules._places import place, related
+from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 
@@ -59,13 +60,12 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     span = place(plan, "shard.stage", "parallel.pipeline")
     total = Facts(plan, facts.engine, {"shard.stage": 1})["memory.total"]
     states = f": {size_text(total)} of model states a card" if known(total) else ""
-    fix = Fix("use ZeRO stage 1", (Edit(plan["shard.stage"].span, "1"),), safe=False)
     yield Diagnostic(
         f"ZeRO stage {count_text(stage)} does not work with {plural(stages, 'pipeline stage')}",
         Label(span, "DeepSpeed's pipeline engine asserts stage 0 or 1"),
         related(plan, span, ("parallel.pipeline", plural(stages, "stage"))),
         help=(f"use `stage = 1`{states}",),
-        fixes=(fix,) if plan.is_written("shard.stage") else (),
+        fixes=writing(plan, ("shard.stage", "1")),
     )
 
 

@@ -27,6 +27,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import multiples, nearest, options
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -36,9 +37,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if hidden % heads == 0 or plan.is_written("model.head_dim") or plan.value("model.attention") == "mla":
         return
     span = place(plan, "model.hidden")
-    sizes = options("hidden", multiples(hidden, heads)) + options(
-        "heads", nearest(heads, lambda size: hidden % size == 0)
-    )
+    widths, counts = multiples(hidden, heads), nearest(heads, lambda size: hidden % size == 0)
+    choices = options("hidden", widths) + options("heads", counts)
     yield Diagnostic(
         f"{count_text(heads)} heads do not divide the hidden size {count_text(hidden)}",
         Label(
@@ -46,7 +46,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             f"{count_text(hidden)} / {count_text(heads)} heads = {quotient_text(hidden, heads)} columns a head",
         ),
         related(plan, span, ("model.heads", f"{count_text(heads)} heads")),
-        help=(f"use {either(sizes)}, or write `head_dim`",),
+        help=(f"use {either(choices)}, or write `head_dim`",),
+        fixes=each_size(plan, "model.hidden", widths) + each_size(plan, "model.heads", counts),
     )
 
 

@@ -26,6 +26,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import nearest, options
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -35,7 +36,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if heads % kv_heads == 0 or plan.value("model.attention") == "mla":
         return
     span = place(plan, "model.kv_heads", "model.heads")
-    sizes = options("kv_heads", nearest(kv_heads, lambda size: heads % size == 0))
+    sizes = nearest(kv_heads, lambda size: heads % size == 0)
     yield Diagnostic(
         f"{plural(heads, 'attention head')} are no multiple of {plural(kv_heads, 'KV head')}",
         Label(
@@ -43,7 +44,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             f"{count_text(heads)} / {count_text(kv_heads)} = {quotient_text(heads, kv_heads)} heads for each",
         ),
         related(plan, span, ("model.heads", f"{count_text(heads)} heads")),
-        help=(f"use {either(sizes)}",),
+        help=(f"use {either(options('kv_heads', sizes))}",),
+        fixes=each_size(plan, "model.kv_heads", sizes),
     )
 
 

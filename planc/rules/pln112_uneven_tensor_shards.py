@@ -48,6 +48,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import nearest, options, tensor_fits, trained_only_by
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -59,14 +60,15 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     fewer, fuller = divmod(kv_heads, tensor)
     span = place(plan, "parallel.tensor")
     fits = tensor_fits(plan, facts)
-    sizes = options("tensor", nearest(tensor, lambda size: kv_heads % size == 0 and fits(size)))
+    sizes = nearest(tensor, lambda size: kv_heads % size == 0 and fits(size))
     most = plural(fewer + 1, "KV head")
     others = plural(fewer, "KV head") if fewer else "none"
     yield Diagnostic(
         f"DeepSpeed splits {plural(kv_heads, 'KV head')} unevenly over {plural(tensor, 'tensor rank')}",
         Label(span, f"{most} on {plural(fuller, 'rank')}, {others} on the other {count_text(tensor - fuller)}"),
         related(plan, span, ("model.kv_heads", plural(kv_heads, "KV head")), ("model.heads", "")),
-        help=(f"use {either(sizes)}",) if sizes else (),
+        help=(f"use {either(options('tensor', sizes))}",) if sizes else (),
+        fixes=each_size(plan, "parallel.tensor", sizes),
     )
 
 

@@ -33,6 +33,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Origin, Plan
 from planc.plan.units import SUFFIXES
 from planc.rules._places import place, together
+from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 _DIMENSIONS = ("model.layers", "model.hidden", "model.heads", "model.kv_heads", "model.ffn", "model.vocab")
@@ -65,6 +66,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         primary,
         (other,),
         help=("write `parameters = none` beside them, or the new number" if derived else advice,),
+        fixes=writing(plan, ("model.parameters", "none" if derived else _short(total))),
     )
 
 

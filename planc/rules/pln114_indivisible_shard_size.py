@@ -46,6 +46,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import nearest, options, world_agrees
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -55,12 +56,13 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if facts["shard.stage"] == 0 or facts["shard.leftover"] == 0 or not world_agrees(facts):
         return
     span = place(plan, "shard.size")
-    fits = nearest(size, lambda other: other <= data and data % other == 0)
+    fits = nearest(size, lambda other: other <= data and data % other == 0) or (data,)
     yield Diagnostic(
         f"shard size {count_text(size)} does not divide {plural(data, 'replica')}",
         Label(span, f"{count_text(data)} / {count_text(size)} = {quotient_text(data, size)} groups"),
         related(plan, span, ("parallel.data", ""), ("cluster.nodes", f"{plural(data, 'replica')} in all")),
-        help=(f"use {either(options('size', fits))}",) if fits else (f"use `size = {count_text(data)}`",),
+        help=(f"use {either(options('size', fits))}",),
+        fixes=each_size(plan, "shard.size", fits),
     )
 
 

@@ -50,6 +50,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import nearest, options
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -65,6 +66,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         Label(span, f"{count_text(experts)} / {count_text(ranks)} = {quotient_text(experts, ranks)} experts a rank"),
         related(plan, span, ("model.experts.count", plural(experts, "expert"))),
         help=(f"use {either(options('expert', fits))}",),
+        fixes=each_size(plan, "parallel.expert", fits),
     )
 
 

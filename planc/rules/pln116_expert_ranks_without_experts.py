@@ -46,6 +46,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Record
 from planc.rules._places import place, related
+from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 
@@ -60,6 +61,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         Label(span, "the model is dense"),
         related(plan, span, ("model", "has no `experts`")),
         help=("use `expert = 1`, or leave it out",),
+        fixes=writing(plan, ("parallel.expert", "1")),
     )
 
 

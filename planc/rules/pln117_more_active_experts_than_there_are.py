@@ -47,6 +47,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -61,6 +62,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         Label(span, f"a token can pass through {plural(experts, 'expert')} at most"),
         related(plan, span, ("model.experts.count", plural(experts, "expert"))),
         help=(f"use `top_k = {count_text(experts)}` or less",),
+        fixes=each_size(plan, "model.experts.top_k", (experts,)),
     )
 
 

@@ -46,6 +46,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import in_the_manner_of, multiples, sequence_pieces
 from planc.rules._places import place, related
+from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 
@@ -60,7 +61,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     parts = [plural(context, "context rank") + pairs] if 1 < context else []
     parts += [plural(tensor, "tensor rank")] if facts["parallel.sequence"] else []
     text = plan["batch.sequence_length"].span.text
-    lengths = [f"`sequence_length = {in_the_manner_of(text, fit)}`" for fit in multiples(length, pieces)]
+    lengths = [in_the_manner_of(text, fit) for fit in multiples(length, pieces)]
     yield Diagnostic(
         f"sequence length {count_text(length)} does not divide into {count_text(pieces)} pieces",
         Label(span, f"{quotient_text(length, pieces)} tokens a piece: {either(parts, 'and')}"),
@@ -71,7 +72,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("parallel.sequence", ""),
             ("parallel.tensor", f"{count_text(tensor)} ranks" if facts["parallel.sequence"] else ""),
         ),
-        help=(f"use {either(lengths)}",),
+        help=(f"use {either([f'`sequence_length = {fit}`' for fit in lengths])}",),
+        fixes=tuple(fix for fit in lengths for fix in writing(plan, ("batch.sequence_length", fit))),
     )
 
 
