@@ -93,7 +93,7 @@ def symbol(found: Symbol, positions: Positions) -> types.DocumentSymbol:
     """A block or entry, with what is in it."""
     return types.DocumentSymbol(
         found.name,
-        _SYMBOLS[found.type],
+        _SYMBOLS.get(found.type, types.SymbolKind.Object),  # a kind may be mistyped
         range_of(found.span, positions),
         range_of(found.name_span, positions),
         found.detail or None,

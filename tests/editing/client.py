@@ -131,7 +131,7 @@ async def editor(
     server = client._server
     assert server is not None
     assert await asyncio.wait_for(server.wait(), PATIENCE) == 0
-    assert made.logged == []
+    assert not made.logged, made.logged[0]
     await client.stop()
 
 

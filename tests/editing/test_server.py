@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -11,9 +13,12 @@ import pytest
 pytest.importorskip("pygls", reason="pygls is not installed: planc[lsp]")
 
 from lsprotocol import types
+from pygls.lsp.client import LanguageClient
 
-from tests.commands.cli import CLEAN, planc
-from tests.editing.client import SNIPPETS, Editor, applied, editor
+from tests.commands.cli import CLEAN, environment, planc
+from tests.editing.client import PATIENCE, SNIPPETS, Editor, applied, editor
+from tests.editing.edits import edited
+from tests.shared import ROOT
 
 PARTS = CLEAN[: CLEAN.index("plan run")]
 PLAN = 'use "parts.plan"\n' + CLEAN[CLEAN.index("plan run") :]
@@ -211,6 +216,7 @@ def test_hover_shows_what_is_worked_out(tmp_path: Path) -> None:
 def test_definition_across_files_and_in_the_catalogue(tmp_path: Path) -> None:
     (tmp_path / "parts.plan").write_text(PARTS)
     text = 'use "planc/gpus"\n' + PLAN.replace("cluster = one", "cluster = one { gpu = h100-sxm-80gb }")
+    text = text.replace("sequence_length = 4Ki", "sequence_length = cluster.nodes * 4096")
 
     async def scenario(made: Editor) -> None:
         uri = made.open("a.plan", text)
@@ -225,10 +231,18 @@ def test_definition_across_files_and_in_the_catalogue(tmp_path: Path) -> None:
         parts = made.uri("parts.plan")
         assert await place("model = sm|all") == (parts, 2, 6)
         assert await place('use "pa|rts.plan"') == (parts, 0, 0)
+        assert await place("sequence_length = clu|ster.nodes") == (uri, 2, 26)
+        assert await place("sequence_length = cluster.no|des") == (parts, 1, 26)
         catalogue, line, _ = await place("h1|00-sxm")
         lines = Path(catalogue.removeprefix("file://")).read_text().splitlines()
         assert lines[line].startswith("gpu h100-sxm-80gb")
         assert (await place('"planc/g|pus"'))[0] == catalogue
+        made.client.text_document_did_open(
+            types.DidOpenTextDocumentParams(types.TextDocumentItem(catalogue, "planc", 1, "\n".join(lines)))
+        )
+        params = types.RenameParams(types.TextDocumentIdentifier(catalogue), types.Position(line, 5), "x")
+        assert await made.client.text_document_rename_async(params) is None
+        assert made.shown == ["`h100-sxm-80gb` is of planc's own catalogue, which cannot be edited"]
 
     run(tmp_path, scenario)
 
@@ -393,6 +407,66 @@ def test_only_the_last_of_many_changes_counts(tmp_path: Path) -> None:
         assert versions == sorted(versions)
 
     run(tmp_path, scenario)
+
+
+async def ask_everything(made: Editor, uri: str, chance: random.Random) -> None:
+    """Every request at a random place of a text."""
+    document, client = types.TextDocumentIdentifier(uri), made.client
+    lines = made.texts[uri].count("\n")
+    place = types.Position(chance.randrange(lines + 2), chance.randrange(90))
+    end = types.Position(place.line, place.character + 5)
+    options = types.FormattingOptions(tab_size=2, insert_spaces=True)
+    answers = await asyncio.gather(
+        client.text_document_completion_async(types.CompletionParams(document, place)),
+        client.text_document_hover_async(types.HoverParams(document, place)),
+        client.text_document_definition_async(types.DefinitionParams(document, place)),
+        client.text_document_references_async(types.ReferenceParams(types.ReferenceContext(True), document, place)),
+        client.text_document_document_highlight_async(types.DocumentHighlightParams(document, place)),
+        client.text_document_prepare_rename_async(types.PrepareRenameParams(document, place)),
+        client.text_document_rename_async(types.RenameParams(document, place, "another")),
+        client.text_document_formatting_async(types.DocumentFormattingParams(document, options)),
+        client.text_document_code_action_async(
+            types.CodeActionParams(document, types.Range(place, end), types.CodeActionContext([]))
+        ),
+        client.text_document_document_symbol_async(types.DocumentSymbolParams(document)),
+        client.text_document_folding_range_async(types.FoldingRangeParams(document)),
+    )
+    assert len(answers) == 11
+
+
+@pytest.mark.parametrize("example", ["study", "pretrain-h200"])
+def test_the_server_survives_whatever_is_typed(tmp_path: Path, example: str) -> None:
+    text = (ROOT / "examples" / f"{example}.plan").read_text(encoding="utf-8")
+    chance = random.Random(example)
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+        other = made.open("b.plan", 'use "a.plan"\nplan mine from study { }\n')
+        for state in edited(text, chance, 30):
+            version = made.change(uri, state)
+            await ask_everything(made, uri, chance)
+            await ask_everything(made, other, chance)
+            if chance.random() < 0.3:
+                while made.published[uri].version != version:
+                    await asyncio.sleep(0.01)
+        made.change(uri, CLEAN.replace("model = small", "model = smal"))
+        await made.codes(uri, ["PLN010"])
+
+    run(tmp_path, scenario)
+
+
+def test_leaving_without_a_word_is_told(tmp_path: Path) -> None:
+    async def scene() -> int:
+        client = LanguageClient("editor", "1")
+        await client.start_io(sys.executable, "-m", "planc", "lsp", cwd=tmp_path, env=environment())
+        await client.initialize_async(types.InitializeParams(types.ClientCapabilities()))
+        client.exit(None)
+        assert client._server is not None
+        status = await asyncio.wait_for(client._server.wait(), PATIENCE)
+        await client.stop()
+        return status
+
+    assert asyncio.run(scene()) == 1
 
 
 def test_an_editor_that_goes_away_is_no_fault(tmp_path: Path) -> None:
