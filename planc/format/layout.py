@@ -59,7 +59,7 @@ def words(found: Sequence[Piece]) -> list[Word]:
     """The words of a sound text, the last of which is its end."""
     spanning = _spanning(found)
     frames = [_Frame(FILE, True, 0, 0)]
-    began = [0]  # for each frame the line of the result on which its last entry began
+    began = [(0, 0)]  # for each frame the line on which its last entry began, in the result and in the text
     line = indent = 0
     out: list[Word] = []
     left = Piece(FILE, "", -1, False, False, ())
@@ -67,10 +67,11 @@ def words(found: Sequence[Piece]) -> list[Word]:
         frame = frames[-1]
         closes = piece.type in CLOSING or piece.type == END
         starts = not closes and _starts(frame, left, piece)
-        breaks = _breaks(frame, left, piece, starts, closes, began[-1] < line)
+        spanned = began[-1] != (line, left.line)
+        breaks = _breaks(frame, left, piece, starts, closes, spanned)
         following = found[at + 1] if at + 1 < len(found) else piece
         if _has_comma(frame, left, piece, starts, closes, breaks) or (
-            piece.comma and starts and not breaks and _needs_comma(left, piece, following, began[-1] < line)
+            piece.comma and starts and not breaks and _needs_comma(left, piece, following, spanned)
         ):
             out[-1] = out[-1]._replace(text=out[-1].text + ",")
         edge = starts or closes
@@ -85,10 +86,10 @@ def words(found: Sequence[Piece]) -> list[Word]:
         begun = frame.type if starts else ""
         out.append(Word(piece.type, text, before, breaks, blank, piece.comments, begun, edge, depth, indent, inner))
         if starts:
-            began[-1] = line
+            began[-1] = line, piece.line
         if piece.type in OPENING:
             frames.append(_Frame(piece.type, at in spanning, indent + 1, indent))
-            began.append(line)
+            began.append((line, piece.line))
         elif piece.type in CLOSING:
             frames.pop()
             began.pop()
