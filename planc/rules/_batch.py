@@ -19,9 +19,9 @@ def follows(plan: Plan, path: str) -> bool:
 
 
 def global_text(plan: Plan, facts: Facts, samples: int) -> str:
-    """A global batch as the plan would write it: in tokens where it is written in tokens."""
+    """A global batch as the plan would write its value: in tokens where it is written in tokens."""
     located = plan["batch.global"]
     text = located.span.text if stands(plan, "batch.global") else ""
     length = facts["batch.sequence_length"]
     amount = samples * length if "tokens" in text and known(length) else samples
-    return f"`global = {in_the_manner_of(text, amount)}`"
+    return in_the_manner_of(text, amount)

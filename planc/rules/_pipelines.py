@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import percent_text, plural
+from planc.diagnostics.amounts import count_text, percent_text, plural
 from planc.facts.arithmetic import divide
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._batch import global_text
 from planc.rules._numbers import batch_of, chunks, data_with, known, nearest, options, pipeline_fits
+from planc.rules._repairs import Repair, each_size, writing
 
 IDLE_PERCENT = 20  # of a step that stages may stand idle
 
@@ -42,7 +43,7 @@ def smallest_group(plan: Plan, facts: Facts) -> int:
     return min(group, passes, passes % group or group)
 
 
-def advice(plan: Plan, facts: Facts) -> Iterator[str]:
+def advice(plan: Plan, facts: Facts) -> Iterator[Repair]:
     """A global batch, and a smaller pipeline, that leave no more than the limit idle."""
     stages, per_pass = facts["parallel.pipeline"], facts["batch.per_pass"]
     virtual = chunks(plan)
@@ -50,10 +51,13 @@ def advice(plan: Plan, facts: Facts) -> Iterator[str]:
     wanted = -(-(100 - IDLE_PERCENT) * (stages - 1) // (IDLE_PERCENT * virtual))
     wanted = -(-wanted // stages) * stages
     if known(per_pass):
-        change = global_text(plan, facts, per_pass * wanted)
+        samples = global_text(plan, facts, per_pass * wanted)
+        change, edits = f"`global = {samples}`", [("batch.global", samples)]
         if plan.is_written("batch.accumulation"):
             change += f" and {options('accumulation', (wanted,))[0]}"
-        yield f"{change} gives {plural(wanted, 'micro batch')}, {_idle(stages, wanted, virtual)} idle"
+            edits.append(("batch.accumulation", count_text(wanted)))
+        effect = f"gives {plural(wanted, 'micro batch')}, {_idle(stages, wanted, virtual)} idle"
+        yield Repair(f"{change} {effect}", writing(plan, *edits))
     fits, batch, replicas = pipeline_fits(plan, facts), batch_of(facts), data_with(facts)
     tensor, context = facts["parallel.tensor"], facts["parallel.context"]
     if not (known(tensor) and known(context)):
@@ -67,8 +71,9 @@ def advice(plan: Plan, facts: Facts) -> Iterator[str]:
         return filled and fits(size)
 
     for size in nearest(stages, is_busy, least=2):
-        change = options("pipeline", (size,))[0]
-        yield f"{change} gives {plural(passes_on(size), 'micro batch')}, {_idle(size, passes_on(size), virtual)} idle"
+        passes = passes_on(size)
+        effect = f"gives {plural(passes, 'micro batch')}, {_idle(size, passes, virtual)} idle"
+        yield Repair(f"{options('pipeline', (size,))[0]} {effect}", each_size(plan, "parallel.pipeline", (size,)))
 
 
 def _idle(stages: int, passes: int, virtual: int) -> str:

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from planc.diagnostics.amounts import count_text, either
 from planc.diagnostics.diagnostic import Edit, Fix
 from planc.plan.model import Origin, Plan, Record
 from planc.rules._places import stands
 from planc.source import Span
+
+
+class Repair(NamedTuple):
+    """A sentence of the help, and the fixes that do what it says."""
+
+    help: str
+    fixes: tuple[Fix, ...] = ()
+
+
+def helps(repairs: Iterable[Repair]) -> tuple[str, ...]:
+    """The sentences of repairs."""
+    return tuple(repair.help for repair in repairs)
+
+
+def fixes(repairs: Iterable[Repair]) -> tuple[Fix, ...]:
+    """The fixes of repairs, in the order in which the help names them."""
+    return tuple(fix for repair in repairs for fix in repair.fixes)
 
 
 def writing(plan: Plan, *changes: tuple[str, str]) -> tuple[Fix, ...]:

@@ -47,6 +47,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import chunks, counted_as_layers, nearest, options, pipeline_fits, states_split
 from planc.rules._places import place, related
+from planc.rules._repairs import Repair, each_size, fixes, helps, writing
 from planc.rules.rule import Rule
 
 
@@ -64,6 +65,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     parts = plural(stages, "stage") + (f" x {plural(per_rank, 'chunk')}" if 1 < per_rank else "")
     total = f"{count_text(layers)} + {count_text(extra)}" if extra else count_text(layers)
     share = f"{quotient_text(counted, slots)} a {'chunk' if 1 < per_rank else 'stage'}"
+    repairs = tuple(_advice(plan, facts, layers, stages, per_rank))
     yield Diagnostic(
         f"{parts} do not divide {total} layers",
         Label(span, f"{plural(counted, 'slot' if extra else 'layer')} / {count_text(slots)} = {share}"),
@@ -76,27 +78,33 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("pipeline.embedding_as_layer", "one more"),
             ("pipeline.loss_as_layer", "one more"),
         ),
-        help=tuple(_advice(plan, facts, layers, stages, per_rank)),
+        help=helps(repairs),
+        fixes=fixes(repairs),
     )
 
 
-def _advice(plan: Plan, facts: Facts, layers: int, stages: int, per_rank: int) -> Iterator[str]:
+def _advice(plan: Plan, facts: Facts, layers: int, stages: int, per_rank: int) -> Iterator[Repair]:
     counted = layers + counted_as_layers(plan)
-    sizes = options("pipeline", nearest(stages, pipeline_fits(plan, facts), least=2))
-    if 1 < per_rank:
-        sizes += options("chunks", nearest(per_rank, lambda count: counted % (stages * count) == 0, least=2))
-    if sizes:
-        yield f"use {either(sizes)}"
+    sizes = nearest(stages, pipeline_fits(plan, facts), least=2)
+    counts = nearest(per_rank, lambda count: counted % (stages * count) == 0, least=2) if 1 < per_rank else ()
+    if sizes or counts:
+        shown = options("pipeline", sizes) + options("chunks", counts)
+        edits = each_size(plan, "parallel.pipeline", sizes) + each_size(plan, "pipeline.chunks", counts)
+        yield Repair(f"use {either(shown)}", edits)
     slots = stages * per_rank
     if counted == layers and (layers + 2) % slots == 0:
-        yield f"`embedding_as_layer = true` and `loss_as_layer = true` fill {count_text(layers + 2)} slots"
+        yield Repair(
+            f"`embedding_as_layer = true` and `loss_as_layer = true` fill {count_text(layers + 2)} slots",
+            writing(plan, ("pipeline.embedding_as_layer", "true"), ("pipeline.loss_as_layer", "true")),
+        )
     # The ends take what full middle stages leave: Megatron wants the middle even, and whole chunks at the ends.
     middle = -(-layers // slots) * per_rank * (stages - 2)
     first = (layers - middle) // 2 // per_rank * per_rank
     last = layers - middle - first
     if 2 < stages and 0 < first and last % per_rank == 0 and counted == layers:
         ends = options("first_stage_layers", (first,)) + options("last_stage_layers", (last,))
-        yield f"or state the ends: {either(ends, 'and')}"
+        paths = ("pipeline.first_stage_layers", count_text(first)), ("pipeline.last_stage_layers", count_text(last))
+        yield Repair(f"or state the ends: {either(ends, 'and')}", writing(plan, *paths))
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("model.layers", "parallel.pipeline", "pipeline"))

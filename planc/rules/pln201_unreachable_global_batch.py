@@ -45,6 +45,7 @@ from planc.plan.model import Plan
 from planc.rules._batch import follows, global_text, written
 from planc.rules._numbers import multiples, world_agrees
 from planc.rules._places import place, related
+from planc.rules._repairs import Repair, fixes, helps, writing
 from planc.rules.rule import Rule
 
 _MICRO, _PASSES = "batch.micro", "batch.accumulation"
@@ -75,35 +76,47 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if len(names) == 2:
         product = " x ".join([*factors, plural(data, "replica")])
         message = f"{product} = {count_text(step)}, not {count_text(samples)}"
+        repairs = tuple(_repairs(plan, facts, step))
         yield Diagnostic(
             message,
             Label(span, f"a step takes {plural(step, 'sample')}"),
             labels,
-            help=tuple(_repairs(plan, facts, step)),
+            help=helps(repairs),
+            fixes=fixes(repairs),
         )
         return
     product = " x ".join([*factors, plural(data, "replica")]) + (f" = {count_text(step)}" if names else "")
     quotient = f"{count_text(samples)} / {count_text(step)} = {quotient_text(samples, step)}"
-    fits = [global_text(plan, facts, size) for size in multiples(samples, step)]
+    repair = _nearest(plan, facts, step, "the nearest")
     yield Diagnostic(
         f"global batch {count_text(samples)} is no multiple of {count_text(step)}",
         Label(span, f"{product}; {quotient}, {plural(samples % step, 'sample')} left over"),
         labels,
-        help=(f"the nearest that can be reached: {either(fits, 'and')}",),
+        help=(repair.help,),
+        fixes=repair.fixes,
     )
 
 
-def _repairs(plan: Plan, facts: Facts, step: int) -> Iterator[str]:
+def _repairs(plan: Plan, facts: Facts, step: int) -> Iterator[Repair]:
     """One change that makes the three numbers agree, for each of them that can."""
     samples, data, micro, passes = (facts[path] for path in ("batch.global", "parallel.data", _MICRO, _PASSES))
-    choices = [global_text(plan, facts, step)]
-    for name, others in (("accumulation", micro * data), ("micro", passes * data)):
+    choices = [("batch.global", global_text(plan, facts, step))]
+    for path, others in ((_PASSES, micro * data), (_MICRO, passes * data)):
         if samples % others == 0:
-            choices.append(f"`{name} = {count_text(samples // others)}`")
-    yield f"what would agree: {either(choices)}"
+            choices.append((path, count_text(samples // others)))
+    shown = [f"`{path.partition('.')[2]} = {text}`" for path, text in choices]
+    yield Repair(f"what would agree: {either(shown)}", tuple(fix for one in choices for fix in writing(plan, one)))
     if samples % (micro * data) != 0 and samples % (passes * data) != 0:
-        fits = [global_text(plan, facts, size) for size in multiples(samples, micro * data)]
-        yield f"with micro {count_text(micro)} the nearest that can be reached: {either(fits, 'and')}"
+        # Another global batch alone would not do: the passes would have to follow.
+        yield Repair(_nearest(plan, facts, micro * data, f"with micro {count_text(micro)} the nearest").help)
+
+
+def _nearest(plan: Plan, facts: Facts, step: int, which: str) -> Repair:
+    """The global batches on either side that so many samples a pass divide."""
+    texts = [global_text(plan, facts, size) for size in multiples(facts["batch.global"], step)]
+    shown = either([f"`global = {text}`" for text in texts], "and")
+    edits = tuple(fix for text in texts for fix in writing(plan, ("batch.global", text)))
+    return Repair(f"{which} that can be reached: {shown}", edits)
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("batch.global", "parallel.data"))

@@ -49,6 +49,7 @@ from planc.plan.model import Plan
 from planc.rules._numbers import known, world_agrees
 from planc.rules._pipelines import advice, group_size, is_underfilled, smallest_group
 from planc.rules._places import place, related
+from planc.rules._repairs import fixes, helps
 from planc.rules.rule import Rule
 
 
@@ -66,6 +67,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         message = f"the last group has {plural(group, 'micro batch')} for {plural(stages, 'pipeline stage')}"
         groups = f"groups of {count_text(group_size(plan, facts))}"
         label = f"{plural(passes, 'micro batch')} in {groups} leave {count_text(group)}"
+    repairs = tuple(advice(plan, facts))
     yield Diagnostic(
         message,
         Label(span, label),
@@ -78,7 +80,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("pipeline.group", ""),
             ("pipeline", ""),
         ),
-        help=tuple(advice(plan, facts)),
+        help=helps(repairs),
+        fixes=fixes(repairs),
     )
 
 

@@ -47,6 +47,7 @@ from planc.plan.model import Plan
 from planc.rules._numbers import chunks, world_agrees
 from planc.rules._pipelines import IDLE_PERCENT, advice, is_underfilled
 from planc.rules._places import place, related
+from planc.rules._repairs import fixes, helps
 from planc.rules.rule import Rule
 
 
@@ -59,6 +60,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     span = place(plan, "parallel.pipeline")
     waits = count_text(stages - 1)
     work = f"{count_text(virtual)} x {count_text(passes)}" if 1 < virtual else count_text(passes)
+    repairs = tuple(advice(plan, facts))
     yield Diagnostic(
         f"the pipeline stands idle for {percent_text(idle)} of the step",
         Label(span, f"{waits} / ({work} + {waits}) with {plural(stages, 'stage')} and {plural(passes, 'micro batch')}"),
@@ -70,7 +72,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("batch.micro", ""),
             ("pipeline", ""),
         ),
-        help=tuple(advice(plan, facts)),
+        help=helps(repairs),
+        fixes=fixes(repairs),
     )
 
 

@@ -44,6 +44,7 @@ from planc.plan.model import Plan
 from planc.rules._batch import follows
 from planc.rules._numbers import known, world_agrees
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 _LISTED = 6  # pairs in the help
@@ -58,15 +59,15 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     share = samples // data
     span = place(plan, "batch.global")
-    micros = (micro for micro in range(1, min(share, _LARGEST) + 1) if share % micro == 0)
-    pairs = [
-        f"`micro = {count_text(micro)}` with {plural(share // micro, 'pass')}" for micro in islice(micros, _LISTED)
-    ]
+    divisors = (micro for micro in range(1, min(share, _LARGEST) + 1) if share % micro == 0)
+    micros = tuple(islice(divisors, _LISTED))
+    pairs = [f"`micro = {count_text(micro)}` with {plural(share // micro, 'pass')}" for micro in micros]
     yield Diagnostic(
         f"global batch {count_text(samples)} leaves `micro` and `accumulation` open",
         Label(span, f"{count_text(samples)} / {plural(data, 'replica')} = micro x accumulation = {count_text(share)}"),
         related(plan, span, ("batch.micro", ""), ("batch.accumulation", "")),
         help=(f"what would work: {', '.join(pairs)}",),
+        fixes=each_size(plan, "batch.micro", micros),
     )
 
 

@@ -45,6 +45,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import known, multiples, nearest, options
 from planc.rules._places import place, related
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -71,6 +72,7 @@ def _linear(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             Label(span, f"{count_text(last)} - {count_text(start)} is less than nothing"),
             related(plan, span, ("batch.global", plural(last, "sample"))),
             help=(f"use `start = {count_text(step)}`, one pass of all replicas",),
+            fixes=each_size(plan, "batch.ramp.start", (step,)),
         )
         return
     for name, size in indivisible:
@@ -86,6 +88,7 @@ def _linear(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             Label(span, f"{count_text(way)} / {count_text(increment)} = {quotient_text(way, increment)} steps"),
             related(plan, span, ("batch.global", ""), ("batch.ramp.start", "")),
             help=(f"use {either(options('increment', fits))}",) if fits else (),
+            fixes=each_size(plan, "batch.ramp.increment", fits),
         )
 
 
@@ -115,6 +118,7 @@ def _indivisible(
         Label(span, f"{product}; {count_text(size)} / {count_text(step)} = {quotient_text(size, step)}"),
         related(plan, span, ("batch.micro", ""), ("parallel.data", "")),
         help=(f"use {either(options(name, fits))}",) if fits else (f"use multiples of {count_text(step)}",),
+        fixes=each_size(plan, path, fits),
     )
 
 

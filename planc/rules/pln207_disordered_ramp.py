@@ -47,6 +47,7 @@ from planc.plan.quantities import amount_text
 from planc.plan.units import name_of
 from planc.rules._numbers import known
 from planc.rules._places import place, related
+from planc.rules._repairs import Repair, writing
 from planc.rules.rule import Rule
 
 _ORDER = "each size begins after the one before"
@@ -70,14 +71,16 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     unit = units[0] if units else "tokens"
     ordered = sorted(places, key=lambda each: each.value)
-    help = f"write one ascending place a size, all in {unit}, the first `0 {unit}`"
+    repair = Repair(f"write one ascending place a size, all in {unit}, the first `0 {unit}`")
     if back is not None and len(set(places)) == len(places) and found[1] == _ORDER:
-        help = f"in order it is `at = [{', '.join(map(amount_text, ordered))}]`"
+        text = f"[{', '.join(map(amount_text, ordered))}]"
+        repair = Repair(f"in order it is `at = {text}`", writing(plan, ("batch.ramp.at", text)))
     yield Diagnostic(
         found[0],
         Label(span, found[1]),
         related(plan, span, ("batch.ramp.global", "")),
-        help=(help,),
+        help=(repair.help,),
+        fixes=repair.fixes,
     )
 
 

@@ -41,13 +41,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planc.diagnostics.amounts import either, parameters_text, plural, size_text
+from planc.diagnostics.amounts import count_text, either, parameters_text, plural, size_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import known, options, tensor_fits
 from planc.rules._places import place, related
+from planc.rules._repairs import Repair, fixes, helps, writing
 from planc.rules.rule import Rule
 
 _MANY = 10**30  # ranks that share so many ways that nothing is left of what is shared
@@ -65,6 +66,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     )
     span = place(plan, "shard.stage", "shard", "model", "cluster")
     card = plan["cluster.gpu"].value.word
+    repairs = tuple(_advice(plan, facts, in_gib))
     yield Diagnostic(
         f"model states take {size_text(total, in_gib)} of a card's {size_text(capacity, in_gib)}",
         Label(span, f"stage {facts['shard.stage']} over {plural(facts['shard.group'], 'rank')}: {parts}"),
@@ -76,7 +78,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("cluster.gpu", f"`{card}` has {size_text(capacity, in_gib)} that a process can use"),
             ("cluster.nodes", ""),
         ),
-        help=tuple(_advice(plan, facts, in_gib)) or ("no stage and no number of these cards is enough",),
+        help=helps(repairs) or ("no stage and no number of these cards is enough",),
+        fixes=fixes(repairs),
         notes=(f"{facts.engine.convention}; activations come on top",),
     )
 
@@ -94,25 +97,32 @@ def _is_worst(plan: Plan, facts: Facts, total: Any) -> bool:
     return True
 
 
-def _advice(plan: Plan, facts: Facts, in_gib: bool) -> Iterator[str]:
+def _advice(plan: Plan, facts: Facts, in_gib: bool) -> Iterator[Repair]:
     own, capacity = facts["shard.stage"], facts["memory.capacity"]
     stages = _stages(facts)
     higher = [(stage, _total(plan, facts, {"shard.stage": stage})) for stage in stages if own < stage]
     enough = next(((stage, total) for stage, total in higher if known(total) and total <= capacity), None)
     if enough is not None:
-        yield f"`stage = {enough[0]}` needs {size_text(enough[1], in_gib)} a card"
+        yield _repair(plan, [("shard.stage", enough[0])], "", enough[1], in_gib)
     # More cards are an answer at the plan's own stage; at another one only where that stage alone is not enough.
     for stage in stages if enough is None else (own,):
         nodes = _nodes(plan, facts, stage) if 0 < stage else None
         if nodes is not None:
-            change = ([f"`stage = {stage}`"] if stage != own else []) + options("nodes", (nodes,))
+            change = [("shard.stage", stage)] if stage != own else []
             cards = plural(nodes * facts["cluster.gpus_per_node"], "card")
             total = _total(plan, facts, _with_nodes(facts, stage, nodes))
-            yield f"{either(change, 'and')} ({cards}) needs {size_text(total, in_gib)} a card"
+            yield _repair(plan, [*change, ("cluster.nodes", nodes)], f" ({cards})", total, in_gib)
             break
     else:
         if enough is None:
             yield from _more_tensor_ranks(plan, facts, stages[-1], in_gib)
+
+
+def _repair(plan: Plan, change: list[tuple[str, int]], cards: str, total: Any, in_gib: bool) -> Repair:
+    """Numbers in fields, and what a card would hold with them."""
+    shown = [options(path.partition(".")[2], (number,))[0] for path, number in change]
+    help = f"{either(shown, 'and')}{cards} needs {size_text(total, in_gib)} a card"
+    return Repair(help, writing(plan, *((path, count_text(number)) for path, number in change)))
 
 
 def _stages(facts: Facts) -> tuple[int, ...]:
@@ -122,7 +132,7 @@ def _stages(facts: Facts) -> tuple[int, ...]:
     return tuple(range(own, max(own, highest) + 1))
 
 
-def _more_tensor_ranks(plan: Plan, facts: Facts, stage: int, in_gib: bool) -> Iterator[str]:
+def _more_tensor_ranks(plan: Plan, facts: Facts, stage: int, in_gib: bool) -> Iterator[Repair]:
     """The smallest larger tensor size on which the states fit, for the cards that there are."""
     fits, tensor = tensor_fits(plan, facts), facts["parallel.tensor"]
     for size in (tensor << power for power in range(1, 8)):
@@ -132,8 +142,8 @@ def _more_tensor_ranks(plan: Plan, facts: Facts, stage: int, in_gib: bool) -> It
                 plan, facts, {"shard.stage": stage, "parallel.tensor": size, "parallel.data": data, "shard.size": data}
             )
             if known(total) and total <= facts["memory.capacity"]:
-                change = ([f"`stage = {stage}`"] if stage != facts["shard.stage"] else []) + options("tensor", (size,))
-                yield f"{either(change, 'and')} needs {size_text(total, in_gib)} a card"
+                change = [("shard.stage", stage)] if stage != facts["shard.stage"] else []
+                yield _repair(plan, [*change, ("parallel.tensor", size)], "", total, in_gib)
                 return
 
 

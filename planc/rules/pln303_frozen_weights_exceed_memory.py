@@ -50,6 +50,7 @@ from planc.plan.model import Plan, Unknown
 from planc.plan.units import exact
 from planc.rules._numbers import known
 from planc.rules._places import place, related
+from planc.rules._repairs import Repair, writing
 from planc.rules.rule import Rule
 
 #: Bits of a parameter by the dtype of the frozen weights.
@@ -73,6 +74,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     card = plan["cluster.gpu"].value.word
     parameters = parameters_text(facts["parallel.parameters_per_rank"])
     shared = f", shared by {ranks}" if 1 < ranks else ""
+    repair = _repair(plan, facts, stage, held * ranks)
     yield Diagnostic(
         f"frozen weights take {size_text(held, in_gib)} of a card's {size_text(capacity, in_gib)}",
         Label(span, f"{parameters} parameters of {_width_text(width)} each on the fullest rank{shared}"),
@@ -83,8 +85,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("shard.stage", ""),
             ("cluster.gpu", f"`{card}` has {size_text(capacity, in_gib)} that a process can use"),
         ),
-        help=_advice(facts, stage, held * ranks, capacity),
+        help=(repair.help,),
         notes=("a lower bound: the adapter, its states and activations come on top",),
+        fixes=repair.fixes,
     )
 
 
@@ -96,11 +99,11 @@ def _width_text(width: Any) -> str:
     return "half a byte" if width < 1 else "1 byte" if width == 1 else f"{width} bytes"
 
 
-def _advice(facts: Facts, stage: int, whole: Any, capacity: Any) -> tuple[str, ...]:
+def _repair(plan: Plan, facts: Facts, stage: int, whole: Any) -> Repair:
     shared = divide(whole, facts["shard.group"])
-    if not _sharded(facts, stage) and known(shared) and shared <= capacity:
-        return ("`stage = 3` shares them",)
-    return ("more tensor or pipeline ranks split them, and `base` may name a smaller dtype",)
+    if not _sharded(facts, stage) and known(shared) and shared <= facts["memory.capacity"]:
+        return Repair("`stage = 3` shares them", writing(plan, ("shard.stage", "3")))
+    return Repair("more tensor or pipeline ranks split them, and `base` may name a smaller dtype")
 
 
 RULE = Rule(

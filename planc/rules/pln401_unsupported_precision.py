@@ -44,6 +44,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan, Record
 from planc.rules._numbers import known
 from planc.rules._places import place, related
+from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 _NEEDED = {"fp8": ("fp8", "bf16"), "fp4": ("fp4", "bf16")}
@@ -60,13 +61,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     card = plan["cluster.gpu"].value
     name = f"`{card.word}`" if isinstance(card, Record) and card.word else "the card"
     span = place(plan, "precision")
-    there = [f"`{choice}`" for choice in _CHOICES if _has(plan, choice)]
+    there = [choice for choice in _CHOICES if _has(plan, choice)]
     reason = "" if dtype == precision else f", and {precision} runs compute in {dtype} too"
     yield Diagnostic(
         f"precision {precision} on a card without {dtype}",
         Label(span, f"{name} has no {dtype}{reason}"),
         related(plan, span, (f"cluster.gpu.{dtype}", f"{name} lacks it"), ("cluster.gpu", "")),
-        help=(f"{name} has {either(there, 'and')}",) if there else (),
+        help=(f"{name} has {either([f'`{choice}`' for choice in there], 'and')}",) if there else (),
+        fixes=tuple(fix for choice in there for fix in writing(plan, ("precision", choice))),
     )
 
 

@@ -49,6 +49,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import known, nearest, options, tensor_fits, tensor_suits
 from planc.rules._places import place, related
+from planc.rules._repairs import Repair, fixes, helps, writing
 from planc.rules.rule import Rule
 
 
@@ -67,6 +68,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         text = f"{holds}, so its all-reduces cross {unit}s"
     else:
         text = f"{holds}: the group of ranks {count_text(first)} to {count_text(first + tensor - 1)} lies in two"
+    repairs = tuple(_advice(plan, facts))
     yield Diagnostic(
         f"tensor-parallel group of {plural(tensor, 'rank')} spans {plural(spanned, unit)}",
         Label(span, text),
@@ -76,7 +78,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("cluster.gpus_per_node" if is_node else "cluster.domain", f"{plural(domain, 'rank')} a {unit}"),
             ("cluster.inter_node", _slower(facts)),
         ),
-        help=tuple(_advice(plan, facts)),
+        help=helps(repairs),
+        fixes=fixes(repairs),
     )
 
 
@@ -89,7 +92,7 @@ def _slower(facts: Facts) -> str:
     return f"{speed_text(inter)}, {ratio_text(divide(intra, inter))} times slower than `intra_node`"
 
 
-def _advice(plan: Plan, facts: Facts) -> Iterator[str]:
+def _advice(plan: Plan, facts: Facts) -> Iterator[Repair]:
     tensor, pipeline, layers = facts["parallel.tensor"], facts["parallel.pipeline"], facts["model.layers"]
     unit = "node" if facts["cluster.domain"] == facts["cluster.gpus_per_node"] else "domain"
     suits, fits = tensor_suits(plan, facts), tensor_fits(plan, facts)
@@ -109,8 +112,10 @@ def _advice(plan: Plan, facts: Facts) -> Iterator[str]:
         tensor, lambda size: size < tensor and (fits(size) or (suits(size) and deeper(size) is not None))
     ):
         stages = deeper(size)
-        choices = options("tensor", (size,)) + (options("pipeline", (stages,)) if stages is not None else [])
-        yield f"use {either(choices, 'and')} to keep each group on one {unit}"
+        choices = [("tensor", size)] + ([("pipeline", stages)] if stages is not None else [])
+        shown = [options(name, (count,))[0] for name, count in choices]
+        edits = writing(plan, *((f"parallel.{name}", count_text(count)) for name, count in choices))
+        yield Repair(f"use {either(shown, 'and')} to keep each group on one {unit}", edits)
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("parallel.straddling", "parallel.tensor", "cluster.domain"))

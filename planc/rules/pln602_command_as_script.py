@@ -42,6 +42,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._places import place
+from planc.rules._repairs import Repair, writing
 from planc.rules.rule import Rule
 
 #: Programs that start a script.
@@ -57,16 +58,29 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if len(words) < 2 or words[0].rpartition("/")[2] not in _STARTERS:
         return
     file = next((at for at, word in enumerate(words) if word.endswith((".py", ".sh"))), None)
-    help = "write the file alone, and its arguments in `args`"
+    repair = Repair("write the file alone, and its arguments in `args`")
     if file is not None:
-        arguments = ", ".join(f'`"{word}"`' for word in words[file + 1 :])
-        rest = f", and put {arguments} into `args`" if arguments else ""
-        help = f'write `script = "{words[file]}"`{rest}'
+        repair = _repair(plan, words[file], words[file + 1 :])
     yield Diagnostic(
         "the script is a command, not a file",
         Label(place(plan, "launch.script"), "looked up as one file, blanks included"),
-        help=(help,),
+        help=(repair.help,),
+        fixes=repair.fixes,
     )
+
+
+def _repair(plan: Plan, script: str, arguments: list[str]) -> Repair:
+    """The file alone, and what stands behind it as `args`; written arguments are left for the user to put in order."""
+    shown = ", ".join(f'`"{word}"`' for word in arguments)
+    help = f'write `script = "{script}"`' + (f", and put {shown} into `args`" if shown else "")
+    if any(mark in word for word in (script, *arguments) for mark in "\"'\\"):
+        return Repair(help)  # the blanks between quotes are no ends of words
+    if not arguments:
+        return Repair(help, writing(plan, ("launch.script", f'"{script}"')))
+    if plan.is_written("launch.args"):
+        return Repair(help)
+    listed = ", ".join(f'"{word}"' for word in arguments)
+    return Repair(help, writing(plan, ("launch.script", f'"{script}"'), ("launch.args", f"[{listed}]")))
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("launch.script",))

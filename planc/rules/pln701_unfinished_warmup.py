@@ -48,6 +48,7 @@ from planc.plan.quantities import amount_text
 from planc.plan.units import SAMPLES, STEPS, TOKENS, Amount
 from planc.rules._numbers import known
 from planc.rules._places import place, related
+from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 
@@ -67,6 +68,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         Label(span, f"the schedule ends after {amount_text(total)}"),
         related(plan, span, ("schedule.total", amount_text(total)), ("train.duration", amount_text(total))),
         help=(f"use at most `warmup = {amount_text(total)}`",) if total.dimension in (STEPS, TOKENS) else (),
+        fixes=writing(plan, ("schedule.warmup", amount_text(total))) if total.dimension in (STEPS, TOKENS) else (),
     )
 
 

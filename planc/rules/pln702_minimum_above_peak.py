@@ -45,6 +45,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._places import place, related
+from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 
@@ -61,6 +62,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         Label(span, times),
         related(plan, span, ("optimizer.learning_rate", "the peak")),
         help=(f"it is a rate, no share of the peak: `minimum = {number_text(share)}`",),
+        fixes=writing(plan, ("schedule.minimum", number_text(share))),
     )
 
 
