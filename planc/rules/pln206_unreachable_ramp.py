@@ -28,7 +28,7 @@ Instead:
     }
 
 Fix: use sizes that are multiples of micro x replicas, and an increment that leads from the first to the
-    global batch.
+    global batch. A run with `resume` may have the smaller sizes behind it, and is not held to them.
 
 Source: Megatron-LM, num_microbatches_calculator.py.
 
@@ -64,7 +64,8 @@ def _linear(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if not (known(start) and known(increment)):
         return
     step = facts["batch.per_pass"]
-    indivisible = [(name, size) for name, size in (("start", start), ("increment", increment)) if size % step != 0]
+    sizes = () if _is_past(plan) else (("start", start), ("increment", increment))
+    indivisible = [(name, size) for name, size in sizes if size % step != 0]
     if last < start:
         span = place(plan, "batch.ramp.start")
         yield Diagnostic(
@@ -94,7 +95,7 @@ def _linear(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 def _stepped(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     sizes, last, step = facts["batch.ramp.global"], facts["batch.global"], facts["batch.per_pass"]
-    wrong = next((size for size in sizes if size % step != 0), None)
+    wrong = None if _is_past(plan) else next((size for size in sizes if size % step != 0), None)
     if wrong is not None:
         yield _indivisible(plan, facts, f"size {count_text(wrong)}", wrong, "batch.ramp.global", (), "")
     elif sizes and sizes[-1] != last:
@@ -105,6 +106,11 @@ def _stepped(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             related(plan, span, ("batch.global", plural(last, "sample"))),
             help=(f"end the list with {count_text(last)}",),
         )
+
+
+def _is_past(plan: Plan) -> bool:
+    """Whether the run goes on from a checkpoint: sizes that it has left behind need not suit the ranks of today."""
+    return plan.value("resume") is not None
 
 
 def _indivisible(

@@ -21,6 +21,10 @@ BROKEN = {
     "hf_mixtral/convert_mixtral_nemo.yaml": ("PLN101", "converts a checkpoint on one GPU"),
     "conf/training/falcon/falcon_7b.yaml": ("PLN201", "32 samples on 128 GPUs"),
     "examples/pretrain_gpt_multilingual.sh": ("PLN201", "8 samples on 8 GPUs with micro batches of 4"),
+    "PR-MoE64or128_MoS.sh": ("PLN115", "its layers have 64 and 128 experts, and the table has one number"),
+    "PR-MoE32or64.sh": ("PLN115", "its layers have 32 and 64 experts, and the table has one number"),
+    "PR-MoE32or64_MoS.sh": ("PLN115", "its layers have 32 and 64 experts, and the table has one number"),
+    "tr3n-1B3-pile-fancy.slurm": ("PLN206", "begins with 32 samples for 16 replicas and micro batches of 8"),
     "resume_torch_dist_tunable_overlap/model_config.yaml": ("PLN202", "its group of micro batches is not in the table"),
 }
 
@@ -49,6 +53,10 @@ def plan_text(row: dict[str, str]) -> str:
         "layers": row["layers"], "hidden": hidden, "heads": heads, "kv_heads": row["kv_heads"],
         "head_dim": "" if hidden % heads == 0 else 64, "ffn": row["ffn"] or 4 * hidden, "vocab": row["vocab"] or 50304,
     }  # fmt: skip
+    count = row["experts"] or (row["ep"] if 1 < number("ep", 1) else "")
+    experts = f"experts {{ count = {count}  top_k = 1  ffn = {row['ffn'] or 4 * hidden} }}" if count else ""
+    start, increment, over = row["rampup"].split() or ("", "", "")
+    ramp = f"linear {{ start = {start}  increment = {increment}  over = {over} samples }}" if start else ""
     parallel = {
         "tensor": tensor, "pipeline": row["pp"], "context": row["cp"], "expert": row["ep"],
         "sequence": "true" if row["sp"] == "1" else "",
@@ -62,13 +70,13 @@ def plan_text(row: dict[str, str]) -> str:
     }  # fmt: skip
     batch = {
         "global": row["global_batch"], "micro": row["micro_batch"], "sequence_length": row["seq"],
-        "accumulation": "" if row["micro_batch"] else row["gas"],
+        "accumulation": "" if row["micro_batch"] else row["gas"], "ramp": ramp,
     }  # fmt: skip
     trainer = "nanotron" if "nanotron" in row["kind"] else "gpt-neox" if row["repo"] in DEEPSPEED else "megatron"
     return f"""\
 gpu card {{ memory = 100 TiB }}
 cluster c {{ gpu = card  nodes = {nodes}  gpus_per_node = {gpus}  domain = {domain} }}
-model m {{ {fields(model)} }}
+model m {{ {fields(model)}  {experts} }}
 plan run {{
   model     = m
   cluster   = c
@@ -77,6 +85,7 @@ plan run {{
   batch     {{ {fields(batch)} }}
   precision = {PRECISIONS.get(row["precision"].partition("+")[0], "bf16")}
   emit      = [{trainer}]
+  {"resume { }" if "continuation" in row["path"] else ""}
 }}
 """
 
