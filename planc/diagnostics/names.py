@@ -25,6 +25,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> tuple[str, ...]:
     return (f"did you mean {either(shown)}?",) if found else ()
 
 
+def guesses(word: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The names that `did_you_mean` shows; of several that are equally near a word it shows the first, this gives all."""
+    names = tuple(dict.fromkeys(known))
+    return all_nearest(word, names) or by_part(word, names)[:_MOST]
+
+
 def by_part(word: str, known: Iterable[str]) -> tuple[str, ...]:
     """The known names that have all the parts of a word (`H200`), else those that share most (`bf16-mixed`).
 
@@ -52,7 +58,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     Close is an edit distance (with neighbours swapped as one edit) of at most a third of the length, at least 1, but
     never so many edits that no letter of the word need be left.
     """
-    return _closest(word, known, min(max(1, len(word) // 3), len(word) - 1))
+    return _closest(word, known, _reach(word))
+
+
+def all_nearest(word: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The known name that `nearest` gives, and those that are as near."""
+    return _all_closest(word, known, _reach(word))
 
 
 def slip(word: str, known: Iterable[str]) -> str | None:
@@ -60,14 +71,25 @@ def slip(word: str, known: Iterable[str]) -> str | None:
     return _closest(word, known, 1 if len(word) < 10 else 2)
 
 
+def _reach(word: str) -> int:
+    return min(max(1, len(word) // 3), len(word) - 1)
+
+
 def _closest(word: str, known: Iterable[str], most: int) -> str | None:
+    return next(iter(_all_closest(word, known, most)), None)
+
+
+def _all_closest(word: str, known: Iterable[str], most: int) -> tuple[str, ...]:
     folded = _folded(word)
-    best, best_distance = None, most + 1
+    best: list[str] = []
+    best_distance = most
     for name in known:
-        distance = 0 if _folded(name) == folded else _distance(word, name, best_distance)
+        distance = 0 if _folded(name) == folded else _distance(word, name, best_distance + 1)
         if distance < best_distance:
-            best, best_distance = name, distance
-    return best
+            best, best_distance = [name], distance
+        elif distance == best_distance:
+            best.append(name)
+    return tuple(best)
 
 
 def _folded(word: str) -> str:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from planc.editing.cursor import Cursor, cursor_at
 from planc.editing.document import Document
 from planc.editing.linking import Linked
-from planc.editing.names import written
 from planc.editing.roles import Frame, item_of, parent_kinds, reference_kinds
 from planc.editing.wording import field_markdown, type_text, units_of
 from planc.plan.evaluate import FUNCTIONS
+from planc.plan.naming import written
 from planc.plan.policies import field_at
 from planc.plan.schema import ANNOUNCED, AUTO, DERIVED, KINDS, SECTIONS, Field, Follows, Type
 from planc.plan.shape import fields_of

@@ -9,9 +9,8 @@ from planc.diagnostics.diagnostic import Edit
 from planc.editing.document import Document
 from planc.editing.linking import Linked
 from planc.editing.roles import Role, parent_kinds
-from planc.plan.schema import KINDS
+from planc.plan.naming import written
 from planc.source import Source, Span
-from planc.syntax.parse import scan
 
 #: The document of a source.
 Documents = Callable[[Source], Document]
@@ -86,20 +85,6 @@ def _sees(linked: Linked, target: Target) -> bool:
 
 def _mentions(document: Document, name: str) -> bool:
     return any(role.text == name and role.type in _NAMING for role in document.all_roles())
-
-
-def written(name: str, quoted: bool) -> str:
-    """A name as it stands in a text: in quotes if it was, or has to be."""
-    if not quoted and is_plain(name):
-        return name
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def is_plain(name: str) -> bool:
-    """Whether a name can be written without quotes, wherever a name may stand."""
-    tokens = scan(name)
-    return [token.type for token in tokens] == ["NAME", "$END"] and tokens[0].end == len(name) and name not in KINDS
 
 
 def _unusable(name: str) -> str:

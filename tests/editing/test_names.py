@@ -10,7 +10,8 @@ from planc.commands.buffers import Buffers
 from planc.diagnostics.diagnostic import Edit
 from planc.editing.checking import Checker
 from planc.editing.linking import Linked
-from planc.editing.names import Target, is_plain, renamed, targets_of, uses_of, written
+from planc.editing.names import Target, renamed, targets_of, uses_of
+from planc.plan.naming import is_plain, written
 from planc.source import Source
 
 
