@@ -51,7 +51,7 @@ class Judged(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A document that is being checked. units: in the order in which they are best judged; none if it is read whole."""
+    """A document that is being checked. units: in the order in which they report; none if it is read whole."""
 
     document: Document
     linked: Linked
@@ -107,12 +107,14 @@ class Checker:
         met: dict[Item, tuple[Item, ...]] = {}
         units = [self._unit(linked, key, shape, names, _closure(linked, key, met)) for key in keys]
         units.append(self._used(linked, files, shape, names))
-        units.sort(key=lambda unit: not unit.changed)
+        # In this order a whole analysis finds them, of which the first to report a fault is the one that counts.
+        units.sort(key=lambda unit: unit.key[0] == "plan")
         return Check(self.document(source), linked, house, tuple(units), False)
 
     def pending(self, check: Check) -> list[Unit]:
         """The units that have to be judged, those first whose own text has changed."""
-        return [unit for unit in check.units if self._known(unit) is None]
+        pending = [unit for unit in check.units if self._known(unit) is None]
+        return sorted(pending, key=lambda unit: not unit.changed)
 
     def judge(self, check: Check, unit: Unit) -> None:
         """Judges a unit, and remembers the outcome."""
