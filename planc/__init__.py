@@ -31,13 +31,16 @@ right:
   `manifest.py` put its result into what `explain` shows and `compile` leaves beside its files. `commands/` is the only
   part that reads, writes, prints or exits; `resources.py` finds the data that is shipped. `catalogue/` holds GPUs and
   models, in the language itself.
+- `reporting/` decides what is said of what was found: `configuration.py` (read by `configuration_text.py`),
+  `selection.py`, `suppressions.py`, `baseline.py`; `fixing.py` applies repairs. `plan/house.py` is what a configuration
+  adds to every plan.
 - `editing/` is what an editor shows: `roles.py` says what each token stands for, also in broken text, `checking.py`
   runs the pipeline block by block, and on both stand completion, hover, names and outline. `planc lsp` serves it.
 
 What holds everywhere (`tests/test_layers.py` checks the first two):
 
-- Imports go down only: commands, editing, compiler, rules | targets | format, facts, plan, readers, syntax,
-  diagnostics, source. Rules and targets never import each other or their neighbours.
+- Imports go down only: commands, editing, compiler, reporting, rules | targets | format, facts, plan, readers,
+  syntax, diagnostics, source. Rules and targets never import each other or their neighbours.
 - Nothing below `commands/` touches the world, but for `resources.py`, which reads what is shipped. Files that a plan
   uses come in through one `load` function.
 - No stage raises for what a user wrote: it returns a value and diagnostics, and carries on. What is faulty, missing
