@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic, Label
-from planc.diagnostics.names import nearest
+from planc.diagnostics.names import all_nearest
 from planc.plan import faults
 from planc.plan.coerce import coerce
 from planc.plan.evaluate import FAULTY
 from planc.plan.instance import Instance
 from planc.plan.model import Choice, Located, Origin, PolicyRule, Record, Unknown
+from planc.plan.naming import instead
 from planc.plan.policies import policy_rules
 from planc.plan.schema import ANNOUNCED, TRAINERS, Field
 from planc.plan.scope import Scope, lookup
@@ -120,13 +121,14 @@ def _option(instance: Instance, shape: Shape, field: Field) -> Located:
 
 
 def _unknown_target(head: nodes.Name, names: tuple[str, ...]) -> Diagnostic:
-    guess = nearest(head.text, sorted({*names, *ANNOUNCED}))
+    near = all_nearest(head.text, sorted({*names, *ANNOUNCED}))
     return faults.UNKNOWN_TARGET.at(
         head.span,
         f"unknown target `{head.text}`",
         "no such target",
-        help=(f"did you mean `{guess}`?",) if guess else (),
+        help=(f"did you mean `{near[0]}`?",) if near else (),
         notes=(f"the targets are {', '.join(f'`{name}`' for name in names)}",),
+        fixes=instead(head.span, near),
     )
 
 

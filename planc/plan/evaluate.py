@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.diagnostics.names import did_you_mean, nearest
+from planc.diagnostics.names import all_nearest, did_you_mean, guesses
 from planc.plan import faults
 from planc.plan.model import Record, Unknown
+from planc.plan.naming import instead
 from planc.plan.null import is_null, null_for_none
 from planc.plan.quantities import amount
 from planc.plan.units import EXAMPLES, PLAIN, Dimension, exact, name_of, times
@@ -118,6 +119,7 @@ def word_of(name: nodes.Name, words: tuple[str, ...], env: Env) -> Val:
             "none of the words known here",
             help=advice,
             notes=(listed,) if listed else (),
+            fixes=instead(name.span, guesses(name.text, words)),
         )
     )
     return Val(FAULTY, "word", words=words)
@@ -470,12 +472,15 @@ def _member(node: nodes.Member, env: Env) -> Val:
 def _call(node: nodes.Call, env: Env) -> Val:
     name = node.function.text
     if name not in FUNCTIONS:
-        guess = nearest(name, FUNCTIONS)
-        advice = (f"did you mean `{guess}`?",) if guess else ()
+        near = all_nearest(name, FUNCTIONS)
         listed = ", ".join(f"`{function}`" for function in FUNCTIONS)
         env.report(
             faults.UNKNOWN_FUNCTION.at(
-                node.function.span, f"unknown function `{name}`", help=advice, notes=(f"the functions are {listed}",)
+                node.function.span,
+                f"unknown function `{name}`",
+                help=(f"did you mean `{near[0]}`?",) if near else (),
+                notes=(f"the functions are {listed}",),
+                fixes=instead(node.function.span, near),
             )
         )
         return ANY

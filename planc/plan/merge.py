@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
-from planc.diagnostics.names import did_you_mean, nearest
+from planc.diagnostics.names import did_you_mean, guesses, nearest
 from planc.plan import faults
 from planc.plan.model import Origin
+from planc.plan.naming import for_certain, instead
 from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import DERIVED, SECTIONS, Field
 from planc.plan.scope import Load, Report, Scope, lookup
@@ -192,7 +193,10 @@ class Merger:
         if entry.quoted:
             self.report(
                 faults.MISPLACED.at(
-                    key.span, f"a quoted key in `{shape.kind}`", help=(f"write `{key.text}` without quotes",)
+                    key.span,
+                    f"a quoted key in `{shape.kind}`",
+                    help=(f"write `{key.text}` without quotes",),
+                    fixes=for_certain(key.span, key.text),
                 )
             )
             return made
@@ -300,6 +304,7 @@ class Merger:
                     "no such word",
                     help=advice,
                     notes=(f"`{field.name}` is one of {listed}",),
+                    fixes=instead(head.span, guesses(head.text, words)),
                 )
             )
             return None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from planc.diagnostics.amounts import count_text, number_text, time_text
-from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
-from planc.diagnostics.names import nearest
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.diagnostics.names import all_nearest
 from planc.plan.faults import MALFORMED_NUMBER, UNKNOWN_UNIT
+from planc.plan.naming import for_certain, instead
 from planc.plan.units import (
     COUNTED,
     CURRENCIES,
@@ -22,6 +23,7 @@ from planc.plan.units import (
     Amount,
     exact,
 )  # fmt: skip
+from planc.source import Span
 from planc.syntax.nodes import Number
 
 MAX_DIGITS = 100
@@ -95,12 +97,21 @@ def _digits_fault(number: Number, whole: str, fraction: str, exponent: str) -> D
         )
     if 1 < len(whole) and whole.startswith("0"):
         return MALFORMED_NUMBER.at(
-            span, "the number has a leading zero", help=(f"write `{whole.lstrip('0_') or '0'}`",)
+            span,
+            "the number has a leading zero",
+            help=(f"write `{whole.lstrip('0_') or '0'}`",),
+            fixes=instead(_part(number, 0, whole), (whole.lstrip("0_") or "0",)),
         )
-    for part in (whole, fraction):
+    for start, part in ((0, whole), (len(whole) + 1, fraction)):
         if part.endswith("_") or "__" in part:
-            return MALFORMED_NUMBER.at(span, "`_` stands only between digits", help=(f"write `{_regrouped(part)}`",))
+            text = _regrouped(part)
+            fixes = for_certain(_part(number, start, part), text)
+            return MALFORMED_NUMBER.at(span, "`_` stands only between digits", help=(f"write `{text}`",), fixes=fixes)
     return None
+
+
+def _part(number: Number, start: int, part: str) -> Span:
+    return Span(number.span.source, number.span.start + start, number.span.start + start + len(part))
 
 
 def _regrouped(part: str) -> str:
@@ -141,17 +152,23 @@ def _unknown(number: Number, unit: str) -> Diagnostic:
     """The fault of a unit that does not exist; a fix where only one unit can be meant."""
     place = number.span._replace(start=number.span.end - len(unit))
     if unit in SUFFIXES:
-        meant = f"the suffix touches its number: `{number.text.split()[0]}{unit}`"
-        return UNKNOWN_UNIT.at(place, f"`{unit}` is a suffix, no unit", help=(meant,))
+        touching = f"{number.text.split()[0]}{unit}"
+        help = (f"the suffix touches its number: `{touching}`",)
+        fixes = for_certain(number.span, touching)
+        return UNKNOWN_UNIT.at(place, f"`{unit}` is a suffix, no unit", help=help, fixes=fixes)
     if unit.rstrip("s") in _LONG_TIMES:
         days = _LONG_TIMES[unit.rstrip("s")]
         count = re.match(r"[0-9_]+(?![0-9_.eE])", number.text)
-        shown = f": `{int(count[0].replace('_', '')) * days} d`" if count else f", {days} of them"
-        return UNKNOWN_UNIT.at(place, f"unknown unit `{unit}`", help=(f"the longest unit is `d`{shown}",))
+        text = f"{int(count[0].replace('_', '')) * days} d" if count else ""
+        help = (f"the longest unit is `d`: `{text}`" if count else f"the longest unit is `d`, {days} of them",)
+        fixes = instead(number.span, (text,)) if count else ()
+        return UNKNOWN_UNIT.at(place, f"unknown unit `{unit}`", help=help, fixes=fixes)
     if unit in _MEANT:
         text = _MEANT[unit]
-        single = re.fullmatch(r"write `([^`]+)`", text)
-        fixes = (Fix(text, (Edit(place, single[1]),), safe=True),) if single else ()
+        units = re.findall(r"`([^`]+)`", text) if text.startswith("write ") else []
+        fixes = for_certain(place, units[0]) if len(units) == 1 else instead(place, units)
         return UNKNOWN_UNIT.at(place, f"unknown unit `{unit}`", help=(text,), fixes=fixes)
-    guess = nearest(unit, (*UNITS, *SUFFIXES))
-    return UNKNOWN_UNIT.at(place, f"unknown unit `{unit}`", help=(f"did you mean `{guess}`?",) if guess else ())
+    near = all_nearest(unit, (*UNITS, *SUFFIXES))
+    guess = (f"did you mean `{near[0]}`?",) if near else ()
+    fixes = instead(place, (name for name in near if name in UNITS))
+    return UNKNOWN_UNIT.at(place, f"unknown unit `{unit}`", help=guess, fixes=fixes)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic, Label
-from planc.diagnostics.names import did_you_mean
+from planc.diagnostics.names import did_you_mean, guesses
 from planc.plan import faults
+from planc.plan.naming import instead, written
 from planc.source import CATALOGUE, Source, Span
 from planc.syntax import nodes
 from planc.syntax.outline import Outline
@@ -97,19 +98,20 @@ def _link(scope: Scope, load: Load, made: Made) -> None:
         found = load(use.path.value, scope.source)
         if isinstance(found, str):
             message = f"cannot use `{use.path.value}`"
-            help = _other_file(use.path.value, scope, load)
-            scope.faults.append(faults.UNUSABLE_IMPORT.at(use.path.span, message, found, help=help))
+            others = _other_files(use.path.value, scope, load)
+            help = (f"did you mean {either([f'`{other}`' for other in others])}?",) if others else ()
+            fixes = instead(use.path.span, (written(other, quoted=True) for other in others))
+            scope.faults.append(faults.UNUSABLE_IMPORT.at(use.path.span, message, found, help=help, fixes=fixes))
         elif use.path.value.startswith(CATALOGUE):
             scope.used.append((use, _catalogue(found, made)))
         else:
             scope.used.append((use, _scope(found, made)))
 
 
-def _other_file(path: str, scope: Scope, load: Load) -> tuple[str, ...]:
-    """Help for a path without its ending, or a name of the catalogue without its folder."""
+def _other_files(path: str, scope: Scope, load: Load) -> list[str]:
+    """What a path without its ending, or a name of the catalogue without its folder, may mean."""
     others = () if path.startswith(CATALOGUE) else (f"{path}.plan", f"{CATALOGUE}{path.removesuffix('.plan')}")
-    found = [other for other in others if isinstance(load(other, scope.source), Source)]
-    return (f"did you mean {either([f'`{other}`' for other in found])}?",) if found else ()
+    return [other for other in others if isinstance(load(other, scope.source), Source)]
 
 
 def _scope(source: Source, made: Made) -> Scope:
@@ -221,6 +223,8 @@ def _unknown(scope: Scope, kinds: tuple[str, ...], name: nodes.Name) -> Diagnost
     owner, _, last = name.text.rpartition("/")
     advice = did_you_mean(last or name.text, known)
     guessed = bool(advice)
+    quoted = name.span.text.startswith('"')
+    fixes = instead(name.span, (written(guess, quoted) for guess in guesses(last or name.text, known)))
     catalogue = {"gpu": "planc/gpus", "model": "planc/models"}.get(kinds[0])
     if catalogue and not guessed and all(use.path.value != catalogue for use in scope.file.uses):
         advice = (f'`use "{catalogue}"` brings in the built-in ones',)
@@ -230,5 +234,5 @@ def _unknown(scope: Scope, kinds: tuple[str, ...], name: nodes.Name) -> Diagnost
     more = f" and {len(known) - _LISTED} more" if _LISTED < len(known) else ""
     notes = (f"this file knows {listed}{more}",) if listed and not guessed else ()
     return faults.UNKNOWN_NAME.at(
-        name.span, f"no {kinds[0]} is called `{name.text}`", "not known here", help=advice, notes=notes
+        name.span, f"no {kinds[0]} is called `{name.text}`", "not known here", help=advice, notes=notes, fixes=fixes
     )
