@@ -29,7 +29,7 @@ def completion(session: Session, params: types.CompletionParams) -> types.Comple
         return None
     opened, offset = here
     document, linked = session.document(opened.source), session.linked(opened.source)
-    items = completing.complete(document, offset, linked, _paths(session, opened))
+    items = completing.complete(document, offset, linked, lambda: _paths(session, opened), session.files.load)
     return protocol.completion(items, opened.source, offset, session.positions, session.takes_snippets)
 
 

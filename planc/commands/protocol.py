@@ -84,9 +84,17 @@ def completion(
                 sort_text=f"{item.rank:05}",
                 insert_text_format=types.InsertTextFormat.Snippet if is_snippet else types.InsertTextFormat.PlainText,
                 text_edit=types.TextEdit(range_of(Span(source, item.start, end), positions), text),
+                additional_text_edits=_beside(item, source, positions),
             )
         )
     return types.CompletionList(is_incomplete=False, items=found)
+
+
+def _beside(item: Item, source: Source, positions: Positions) -> list[types.TextEdit] | None:
+    if item.beside is None:
+        return None
+    offset, text = item.beside
+    return [types.TextEdit(range_of(Span(source, offset, offset), positions), text)]
 
 
 def symbol(found: Symbol, positions: Positions) -> types.DocumentSymbol:

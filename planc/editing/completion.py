@@ -14,11 +14,17 @@ from planc.plan.evaluate import FUNCTIONS
 from planc.plan.naming import written
 from planc.plan.policies import field_at
 from planc.plan.schema import ANNOUNCED, AUTO, DERIVED, KINDS, SECTIONS, Field, Follows, Type
+from planc.plan.scope import Load
 from planc.plan.shape import fields_of
 from planc.plan.solve import SOLVABLE
 from planc.plan.units import COUNTED, PLAIN, SUFFIXES, UNITS
 from planc.resources import names as shipped
+from planc.source import Source
+from planc.syntax.outline import Outline
 from planc.targets import load_target, target_names
+
+#: The files of planc's own that hold the blocks of a kind.
+SHIPPED = {"gpu": "planc/gpus", "model": "planc/models"}
 
 _NUMERIC = ("count", "number", "share", "quantity", "money")
 
@@ -28,7 +34,7 @@ class Item(NamedTuple):
 
     type: `field`, `section`, `name`, `word`, `target`, `unit`, `function`, `keyword`, `file` or `block`.
     insert: what is written; snippet: the same with `$1`, `${1:text}` where one goes on typing, if that is of use.
-    rank: the lower, the likelier.
+    rank: the lower, the likelier. beside: text that has to come in at another offset, such as the `use` of its file.
     """
 
     label: str
@@ -39,21 +45,28 @@ class Item(NamedTuple):
     doc: str = ""
     snippet: str = ""
     rank: int = 5
+    beside: tuple[int, str] | None = None
 
 
-def complete(document: Document, offset: int, linked: Linked, files: tuple[str, ...] = ()) -> tuple[Item, ...]:
-    """What may be written at an offset; `files` are the paths that a `use` or an import could name."""
+def complete(
+    document: Document, offset: int, linked: Linked, files: Callable[[], tuple[str, ...]], load: Load
+) -> tuple[Item, ...]:
+    """What may be written at an offset; `files` gives the paths that a `use` or an import could name."""
     cursor = cursor_at(document, offset)
     makers: dict[str, Callable[[Cursor], Iterable[Item]]] = {
         "top": _top,
         "from": lambda cursor: _keywords(cursor, "from"),
         "entry": lambda cursor: _entries(cursor, document),
         "after": lambda cursor: _after(cursor, document),
-        "value": lambda cursor: (*_values(cursor, linked), *_behind_equal(cursor, document)),
+        "value": lambda cursor: (
+            *_values(cursor, linked),
+            *_of_catalogue(cursor, document, linked, load),
+            *_behind_equal(cursor, document),
+        ),
         "unit": lambda cursor: (*_units(cursor), *_behind_number(cursor, document)),
         "parent": lambda cursor: _parents(cursor, linked),
-        "use": lambda cursor: _files(cursor, (*_catalogue(), *files), ".plan"),
-        "import": lambda cursor: _files(cursor, files, ".json"),
+        "use": lambda cursor: _files(cursor, (*_catalogue(), *files()), ".plan"),
+        "import": lambda cursor: _files(cursor, files(), ".json"),
     }
     made = makers.get(cursor.place)
     if made is None or (cursor.quoted and cursor.place not in ("use", "import", "value", "parent")):
@@ -168,6 +181,29 @@ def _names(cursor: Cursor, kinds: tuple[str, ...], linked: Linked) -> Iterator[I
                 insert = written(name, True)[1:-1] if cursor.quoted else written(name, False)
                 detail = kind if file is linked else f"{kind} of {file.scope.source.name}"
                 yield Item(name, "name", insert, cursor.start, detail, rank=min(at, 1) * 1000 + number)
+
+
+def _of_catalogue(cursor: Cursor, document: Document, linked: Linked, load: Load) -> Iterator[Item]:
+    """Blocks of planc's own files that the text does not use yet: their `use` comes in with them."""
+    for kind in reference_kinds(cursor.due):
+        path = SHIPPED.get(kind, "")
+        if not path or any(use.path.value == path for use in linked.scope.file.uses):
+            continue
+        source = load(path, document.source)
+        beside = _place_of_use(document, path)
+        for number, (own, name) in enumerate(Outline(source) if isinstance(source, Source) else ()):
+            if own == kind:
+                detail = f"{kind} of {path}, which is then used"
+                yield Item(name, "name", name, cursor.start, detail, rank=2000 + number, beside=beside)
+
+
+def _place_of_use(document: Document, path: str) -> tuple[int, str]:
+    """Where the `use` of a file comes in, and how: in the line below the last one, else in the first."""
+    uses = [part for part in document.parts if part.tokens[0].type == "USE"]
+    if not uses:
+        return 0, f'use "{path}"\n'
+    end = document.source.text.find("\n", uses[-1].end)
+    return (len(document.source.text), f'\nuse "{path}"') if end == -1 else (end + 1, f'use "{path}"\n')
 
 
 def _words(cursor: Cursor, due: Type) -> Iterator[Item]:

@@ -38,7 +38,7 @@ def marked(text: str) -> tuple[Document, int, Linked]:
 def completed(text: str) -> dict[str, Item]:
     """What may be written at the mark, by its label."""
     document, offset, linked = marked(text)
-    items = complete(document, offset, linked, ("parts.plan", "configs/config.json"))
+    items = complete(document, offset, linked, lambda: ("parts.plan", "configs/config.json"), _FILES.load)
     for item in items:
         assert item.start <= offset
     return {item.label: item for item in items}

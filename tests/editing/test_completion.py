@@ -117,3 +117,16 @@ def test_a_name_that_needs_quotes_gets_them() -> None:
     text = 'model "7B chat" { }\nmodel "say \\"hi\\"" { }\n'
     assert completed(text + "plan p { model = |")["7B chat"].insert == '"7B chat"'
     assert completed(text + 'plan p { model = "|"')['say "hi"'].insert == 'say \\"hi\\"'
+
+
+@pytest.mark.parametrize(
+    ("head", "added"),
+    [("", 'use "planc/models"\n'), ("# A comment.\n", 'use "planc/models"\n# A comment.\n'),
+     ('use "planc/gpus"  # cards\n# A comment.\n', 'use "planc/gpus"  # cards\nuse "planc/models"\n# A comment.\n')],
+)  # fmt: skip
+def test_a_model_of_the_catalogue_brings_its_file(head: str, added: str) -> None:
+    item = completed(head + "plan p { model = lla|")["llama-3-8b"]
+    assert item.beside is not None
+    at, text = item.beside
+    assert head[:at] + text + head[at:] == added
+    assert "h100-sxm-80gb" not in completed(head + "plan p { model = lla|")

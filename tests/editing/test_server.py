@@ -188,6 +188,9 @@ async def plain_scenario(made: Editor) -> None:
     item = (await labels(made, uri, "{ par|"))["parallel"]
     assert item.insert_text_format is types.InsertTextFormat.PlainText
     assert isinstance(item.text_edit, types.TextEdit) and item.text_edit.new_text == "parallel "
+    made.change(uri, "plan p { model = llama")
+    (use,) = (await labels(made, uri, "= llama|"))["llama-3-8b"].additional_text_edits or ()
+    assert use == types.TextEdit(types.Range(types.Position(0, 0), types.Position(0, 0)), 'use "planc/models"\n')
 
 
 def test_hover_shows_what_is_worked_out(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ def check_symbol(symbol: Symbol) -> None:
 def ask(files: Buffers, checker: Checker, source: Source, offset: int) -> None:
     """Asks everything at an offset."""
     document, linked = checker.document(source), checker.linked(source)
-    for item in complete(document, offset, linked, ("a.plan", "c.json")):
+    for item in complete(document, offset, linked, lambda: ("a.plan", "c.json"), files.load):
+        assert item.beside is None or 0 <= item.beside[0] <= len(source.text)
         assert item.start <= offset and item.insert and item.label
     shown = hover(document, offset, linked, lambda file, key: subject_of(file, key, files.load))
     assert shown is None or (shown.span.start <= offset <= shown.span.end and shown.text)
