@@ -89,6 +89,11 @@ def meant(kind: str, word: str) -> tuple[str, ...]:
     return tuple(index.others[close]) if close else ()
 
 
+def home_of(kind: str) -> str:
+    """The path from a plan of a kind of block or section; empty for the plan, and where it has none."""
+    return _index().homes.get(kind, "")
+
+
 def _elsewhere(index: _Index, kind: str, name: str) -> tuple[str, ...]:
     """Paths of all that has exactly this name; none if they are too many to choose from."""
     found = index.words.get(name) or [*index.others.get(name, ()), *index.names.get(name, ())]

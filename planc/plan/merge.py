@@ -148,7 +148,7 @@ class Merger:
                 continue
             field = shape.fields.get(key.text)
             if field is None:
-                self.report(_unknown_field(shape, entry, key, where))
+                self.report(_unknown_field(shape, entry, key, where, body))
                 poisoned = True
                 continue
             slots[key.text] = self._slot(
@@ -377,7 +377,7 @@ def _no_section(field: Field, value: Any) -> Diagnostic:
 _FORMS = {"record": "section", "map": "map", "variant": "word", "reference": "reference"}
 
 
-def _unknown_field(shape: Shape, entry: Any, key: nodes.Name, where: str) -> Diagnostic:
+def _unknown_field(shape: Shape, entry: Any, key: nodes.Name, where: str, body: nodes.Body) -> Diagnostic:
     """The fault of a name that a section does not have: what was meant, by spelling or by a consumer's name for it."""
     derived = [
         path
@@ -388,7 +388,8 @@ def _unknown_field(shape: Shape, entry: Any, key: nodes.Name, where: str) -> Dia
         label = "it follows from the other fields"
         return faults.DERIVED_SET.at(key.span, f"`{key.text}` is derived, it cannot be set", label)
     listed = ", ".join(f"`{name}`" for name in sorted(shape.fields))
-    advice = _switched_off(shape, entry, key) or _advice(shape, key)
+    off = _switched_off(shape, entry, key)
+    advice = off or _advice(shape, key)
     there_are = (f"`{where}` has {listed}",) if listed else (f"`{where}` has no fields",)
     return faults.UNKNOWN_FIELD.at(
         key.span,
@@ -396,6 +397,7 @@ def _unknown_field(shape: Shape, entry: Any, key: nodes.Name, where: str) -> Dia
         "no such field",
         help=advice,
         notes=() if advice else there_are,
+        fixes=() if off or not advice else _renamed(shape, entry, key, body),
     )
 
 
@@ -408,6 +410,12 @@ def _switched_off(shape: Shape, entry: Any, key: nodes.Name) -> tuple[str, ...]:
     off = any(isinstance(value, nodes.Literal) and value.word in ("false", "none") for value in values)
     paths = [path.partition(" = ")[0] for path in meant(shape.kind, key.text) if " = " in path]
     return (f"leave it out: `{paths[0]}` alone says which it is",) if off and paths and shape.kind in SECTIONS else ()
+
+
+def _renamed(shape: Shape, entry: Any, key: nodes.Name, body: nodes.Body) -> tuple[Fix, ...]:
+    from planc.plan.renaming import renamed_field  # most files have no such name
+
+    return renamed_field(shape, entry, key, body)
 
 
 def _joined(path: str) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.diagnostics.names import nearest
+from planc.diagnostics.names import all_nearest
 from planc.plan import faults
 from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate, unescaped
 from planc.plan.model import PolicyRule, Unknown
+from planc.plan.naming import instead
 from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import APPROXIMATE, DERIVED, TARGETS, Field, Type
 from planc.plan.scope import Report
@@ -138,6 +139,7 @@ def field_at(kind: str, names: tuple[str, ...]) -> Field | None:
 def unknown_path(path: nodes.Path, kind: str) -> Diagnostic:
     """The fault of a path that names nothing there: the first part that is unknown, and what was meant."""
     from planc.plan.meant import advice  # most files have no such path
+    from planc.plan.renaming import renamed_path
 
     names = [name.text for name in path.names]
     if ".".join(names) in DERIVED:
@@ -148,11 +150,11 @@ def unknown_path(path: nodes.Path, kind: str) -> Diagnostic:
         field = fields[names[at]]
         where, of, at = field.name, field.type.of, at + 1
         fields = fields_of(of) if field.type.form in ("record", "variant", "reference") else {}
-    guess = None
+    near: tuple[str, ...] = ()
     if kind == "plan":
         while at < len(names) - 1 and _derived(names[: at + 1]):
             where, of, at = names[at], "", at + 1
-        guess = nearest(names[at], _derived(names[:at])) if at else None
+        near = all_nearest(names[at], _derived(names[:at])) if at else ()
     if kind == "plan" and _derived(names[: at + 1]):
         listed = ", ".join(f"`{'.'.join(names[: at + 1])}.{rest}`" for rest in _derived(names[: at + 1]))
         message = f"`{'.'.join(names)}` is several derived numbers"
@@ -160,11 +162,21 @@ def unknown_path(path: nodes.Path, kind: str) -> Diagnostic:
     if is_null(path):
         return null_for_none(path)
     unknown = path.names[at]
-    help = (f"did you mean `{guess}`?",) if guess else advice(of, unknown.text) if of else ()
+    help = (f"did you mean `{near[0]}`?",) if near else advice(of, unknown.text) if of else ()
+    fixes = instead(unknown.span, near)
+    if help and not near:
+        fixes = renamed_path(path, at, kind, of, lambda dotted: _is_path(kind, dotted))
     minuend, minus, subtrahend = unknown.text.partition("-")
     if minus and minuend in fields:
-        help = (f"with blanks, `{minuend} - {subtrahend}` subtracts",)
-    return faults.UNKNOWN_FIELD.at(unknown.span, f"`{where}` has no `{unknown.text}`", "no such field", help=help)
+        help, fixes = (f"with blanks, `{minuend} - {subtrahend}` subtracts",), ()
+        if len(names) == at + 1:
+            fixes = instead(unknown.span, (f"{minuend} - {subtrahend}",))
+    message = f"`{where}` has no `{unknown.text}`"
+    return faults.UNKNOWN_FIELD.at(unknown.span, message, "no such field", help=help, fixes=fixes)
+
+
+def _is_path(kind: str, dotted: str) -> bool:
+    return (kind == "plan" and dotted in DERIVED) or field_at(kind, tuple(dotted.split("."))) is not None
 
 
 def _derived(names: list[str]) -> list[str]:
