@@ -15,6 +15,7 @@ from planc.editing import completion as completing
 from planc.editing import defining, hovering, outlining
 from planc.editing.names import Target, renamed, targets_of, uses_of
 from planc.format.formatting import format_text
+from planc.reporting.fixing import mend
 from planc.source import Source, Span
 
 
@@ -131,10 +132,18 @@ def formatting(session: Session, params: types.DocumentFormattingParams) -> list
 
 
 def actions(session: Session, params: types.CodeActionParams) -> list[types.CodeAction] | None:
-    """The fixes of what is wrong in a range; one that cannot change what a correct plan means is preferred."""
+    """The fixes of what is wrong in a range; one that cannot change what a correct plan means is preferred.
+
+    All of these together are an action of their own, which an editor may ask for when a file is saved.
+    """
     opened = session.opened(params.text_document.uri)
     if opened is None:
         return None
+    only = params.context.only
+    if only is not None and any(_is_kind(types.CodeActionKind.SourceFixAll, kind) for kind in only):
+        return _all_fixes(session, opened)
+    if only is not None and not any(_is_kind(types.CodeActionKind.QuickFix, kind) for kind in only):
+        return []
     first, last = (
         session.positions.offset(opened.source, place.line, place.character)
         for place in (params.range.start, params.range.end)
@@ -151,6 +160,22 @@ def actions(session: Session, params: types.CodeActionParams) -> list[types.Code
                 kind = types.CodeActionKind.QuickFix
                 found.append(types.CodeAction(fix.title, kind, told, is_preferred=fix.safe, edit=edit))
     return found
+
+
+def _is_kind(kind: types.CodeActionKind, asked: str) -> bool:
+    """Whether a kind of action is one that was asked for, or part of it."""
+    asked = str(getattr(asked, "value", asked))
+    return kind.value == asked or kind.value.startswith(f"{asked}.")
+
+
+def _all_fixes(session: Session, opened: Opened) -> list[types.CodeAction]:
+    text = mend(opened.source, session.reported(opened.uri), unsafe=False).text
+    span = _changed(opened.source, text)
+    new = text[span.start : len(text) - (len(opened.source.text) - span.end)]
+    edit = _edit(session, (Edit(span, new),))
+    if text == opened.source.text or edit is None:
+        return []
+    return [types.CodeAction("apply the safe fixes", types.CodeActionKind.SourceFixAll, edit=edit)]
 
 
 def symbols(session: Session, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:

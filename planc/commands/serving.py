@@ -34,7 +34,11 @@ _ANSWERS: tuple[tuple[str, Any, Callable[[Session, Any], Any]], ...] = (
     (types.TEXT_DOCUMENT_PREPARE_RENAME, None, answering.prepare_rename),
     (types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True), answering.rename),
     (types.TEXT_DOCUMENT_FORMATTING, None, answering.formatting),
-    (types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions([types.CodeActionKind.QuickFix]), answering.actions),
+    (
+        types.TEXT_DOCUMENT_CODE_ACTION,
+        types.CodeActionOptions([types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll]),
+        answering.actions,
+    ),
     (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, None, answering.symbols),
     (types.TEXT_DOCUMENT_FOLDING_RANGE, None, answering.folds),
 )
@@ -93,6 +97,7 @@ class Handlers:
             (types.EXIT, None, self._exit),
             (types.TEXT_DOCUMENT_DID_OPEN, None, self._did_open),
             (types.TEXT_DOCUMENT_DID_CHANGE, None, self._did_change),
+            (types.TEXT_DOCUMENT_DID_SAVE, None, self._did_save),
             (types.TEXT_DOCUMENT_DID_CLOSE, None, self._did_close),
             (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, None, self._did_change_files),
             (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, None, self._did_change_folders),
@@ -150,6 +155,9 @@ class Handlers:
         if params.content_changes:
             document = params.text_document
             self._session.put(document.uri, document.version, params.content_changes[-1].text)
+
+    def _did_save(self, params: types.DidSaveTextDocumentParams) -> None:
+        self._session.look_at_all_again()  # not every client watches the disk
 
     def _did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         self._session.close(params.text_document.uri)

@@ -222,7 +222,8 @@ class Session:
             self.positions.forget(source)
 
     def _files_of(self, check: Check) -> list[Source]:
-        return [file.scope.source for file in check.linked.files()]
+        ruled = [source for source in check.ruled if isinstance(source, Source)]
+        return [*(file.scope.source for file in check.linked.files()), *ruled]
 
     def _take(self, opened: Opened, found: tuple[Diagnostic, ...], configurations: Configurations) -> None:
         self._found[opened.path] = as_lint_shows(found, opened.source, self.files, configurations)

@@ -51,11 +51,15 @@ class Judged(NamedTuple):
 
 
 class Check(NamedTuple):
-    """A document that is being checked. units: in the order in which they report; none if it is read whole."""
+    """A document that is being checked. units: in the order in which they report; none if it is read whole.
+
+    ruled: the files of the house's policies, or why they cannot be had.
+    """
 
     document: Document
     linked: Linked
     house: House | None
+    ruled: tuple[Source | str, ...]
     units: tuple[Unit, ...]
     whole: bool
 
@@ -96,7 +100,7 @@ class Checker:
         ruled = self._of_house(house)
         circular = source in ruled or any(used is linked for file in files for used in file.used)
         if circular or not all(file.alone.whole for file in files):
-            return Check(self.document(source), linked, house, (), True)
+            return Check(self.document(source), linked, house, ruled, (), True)
         shape: tuple[object, ...] = tuple(
             (file.scope.source.name, file.scope.file.complete, tuple(file.outcomes), frozenset(file.scope.twice))
             for file in files
@@ -109,7 +113,7 @@ class Checker:
         units.append(self._used(linked, files, shape, names))
         # In this order a whole analysis finds them, of which the first to report a fault is the one that counts.
         units.sort(key=lambda unit: unit.key[0] == "plan")
-        return Check(self.document(source), linked, house, tuple(units), False)
+        return Check(self.document(source), linked, house, ruled, tuple(units), False)
 
     def pending(self, check: Check) -> list[Unit]:
         """The units that have to be judged, those first whose own text has changed."""

@@ -88,7 +88,7 @@ def test_a_change_in_a_used_file_is_seen_by_those_that_use_it(tmp_path: Path) ->
         made.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
         await made.codes(parts, ["PLN110"])  # found where the plan is judged, shown where the number stands
         (tmp_path / "parts.plan").unlink()
-        made.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+        made.client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(plan)))
         await made.codes(plan, ["PLN022"])
         made.open("parts.plan", PARTS)  # not on disk, but open
         await made.codes(plan, [])
@@ -124,6 +124,10 @@ def test_an_editor_shows_what_the_command_line_shows(tmp_path: Path) -> None:
         (tmp_path / "planc.toml").write_text('policies = ["house.plan"]\n')
         event = types.FileEvent(made.uri("planc.toml"), types.FileChangeType.Changed)
         made.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+        await made.codes(uri, ["PLN010", "PLN090"])
+        house = made.open("house.plan", "policy house { warn precision == bf16 }\n")  # edited, not yet saved
+        await made.codes(uri, ["PLN010", "PLN091"])
+        made.close(house)
         await made.codes(uri, ["PLN010", "PLN090"])
         (tmp_path / "planc.toml").write_text('ignore = ["PLN9"]\nbaseline = "no.json"\n')
         made.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
@@ -382,6 +386,43 @@ def test_formatting_actions_and_outline(tmp_path: Path) -> None:
             types.DocumentHighlightParams(**made.at(uri, "model = sm|all"))
         )
         assert [mark.range.start.line for mark in marks or ()] == [4, 5]
+
+    run(tmp_path, scenario)
+
+
+def test_all_safe_fixes_at_once(tmp_path: Path) -> None:
+    text = CLEAN.replace("gpu = card", "gpu = card,, inter_node = 400 Gbit/s").replace(
+        "precision = bf16", 'precision = "bf16"'
+    )
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+        document, everywhere = (
+            types.TextDocumentIdentifier(uri),
+            types.Range(types.Position(0, 0), types.Position(9, 0)),
+        )
+
+        async def offered(kind: types.CodeActionKind) -> list[types.CodeAction]:
+            context = types.CodeActionContext([], only=[kind])
+            found = await made.client.text_document_code_action_async(
+                types.CodeActionParams(document, everywhere, context)
+            )
+            return [one for one in found or () if isinstance(one, types.CodeAction)]
+
+        while len(made.published.get(uri, types.PublishDiagnosticsParams(uri, [])).diagnostics) < 2:
+            await asyncio.sleep(0.02)
+        titles = {action.title for action in await offered(types.CodeActionKind.QuickFix)}
+        assert titles == {"remove the comma", "remove the quotes"}
+        assert await offered(types.CodeActionKind.Refactor) == []
+        (action,) = await offered(types.CodeActionKind.Source)
+        assert action.edit is not None and action.edit.document_changes is not None
+        (change,) = action.edit.document_changes
+        assert isinstance(change, types.TextDocumentEdit)
+        mended = applied(text, [one for one in change.edits if isinstance(one, types.TextEdit)])
+        assert mended == CLEAN.replace("gpu = card", "gpu = card, inter_node = 400 Gbit/s")
+        made.change(uri, mended)
+        await made.codes(uri, [])
+        assert await offered(types.CodeActionKind.SourceFixAll) == []
 
     run(tmp_path, scenario)
 
