@@ -10,6 +10,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
 from planc.plan import faults
 from planc.plan.evaluate import FAULTY, Env, Val, described, evaluate, is_word, unescaped, word_of
 from planc.plan.model import Unknown
+from planc.plan.naming import for_certain, instead
 from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import Type
 from planc.plan.units import BANDWIDTH, BYTES, CURRENCIES, EXAMPLES, PLAIN, UNITS, Amount, Dimension, name_of
@@ -48,7 +49,8 @@ def coerce(node: Any, want: Type, env: Env) -> Any:
         return FAULTY
     digit = node.names[0].text[-1] if want.words and is_word(node) else ""
     if digit in want.words:  # `ZeRO-3`
-        env.report(faults.WRONG_TYPE.at(node.span, f"a word where {_due(want)} is due", help=(f"write `{digit}`",)))
+        message, fixes = f"a word where {_due(want)} is due", for_certain(node.span, digit)
+        env.report(faults.WRONG_TYPE.at(node.span, message, help=(f"write `{digit}`",), fixes=fixes))
         return FAULTY
     val = evaluate(node, env)
     if want.flag and val.form == "flag":
@@ -70,6 +72,7 @@ def number(val: Val, want: Type, span: Span, env: Env) -> Any:
                 span,
                 f"{name_of(val.dimension)} where {_due(want)} is due",
                 help=_meant(val, want, span) or _example(want),
+                fixes=instead(span, _bandwidths(val, want, span)),
             )
         )
         return FAULTY
@@ -97,7 +100,10 @@ def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
         near = (
             f"write `{count_text(low)}` or {above}" if want.minimum is None or want.minimum <= low else f"write {above}"
         )
-        return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is not a whole number", "a count is whole", help=(near,))
+        whole = (low, low + 1) if want.minimum is None or want.minimum <= low else (low + 1,)
+        fixes = instead(span, map(count_text, whole)) if val.dimension == PLAIN else ()
+        message = f"{_shown(value)} is not a whole number"
+        return faults.OUT_OF_RANGE.at(span, message, "a count is whole", help=(near,), fixes=fixes)
     if want.words and count_text(value) not in want.words:
         listed = ", ".join(f"`{word}`" for word in want.words)
         return faults.OUT_OF_RANGE.at(
@@ -107,11 +113,18 @@ def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
         return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is less than {want.minimum}", f"at least {want.minimum}")
     share = want.form == "share" or (want.form == "quantity" and val.dimension == PLAIN and 0 == want.minimum)
     if share and 1 < value:
-        help = f"write `{_shown(value)} %` if per cent are meant"
+        text = f"{_shown(value)} %"
+        help = f"write `{text}` if per cent are meant"
         if want.form == "quantity":
-            help = f"write `{_shown(value)} {name_of(want.dimensions[0]).rpartition(' ')[2]}`"
+            text = f"{_shown(value)} {name_of(want.dimensions[0]).rpartition(' ')[2]}"
+            help = f"write `{text}`"
+        fits = isinstance(value, int) if want.form == "quantity" else value <= 100
         return faults.OUT_OF_RANGE.at(
-            span, f"the share {_shown(value)} is more than 1", "a share is from 0 to 1", help=(help,)
+            span,
+            f"the share {_shown(value)} is more than 1",
+            "a share is from 0 to 1",
+            help=(help,),
+            fixes=instead(span, (text,)) if fits else (),
         )
     return None
 
@@ -151,12 +164,18 @@ def _example(want: Type) -> tuple[str, ...]:
 
 def _meant(val: Val, want: Type, span: Span) -> tuple[str, ...]:
     """What a size in place of a bandwidth, or a bare number in place of a quantity, may have meant."""
+    rates = _bandwidths(val, want, span)
+    in_bits = f", or `{rates[1]}` if bits are meant" if 1 < len(rates) else ""
+    return (f"write `{rates[0]}`{in_bits}",) if rates else ()
+
+
+def _bandwidths(val: Val, want: Type, span: Span) -> tuple[str, ...]:
+    """The bandwidths of so many bytes a second, and of so many bits, where a size stands in place of one."""
     text = span.text
-    if val.dimension == BYTES and want.dimensions == (BANDWIDTH,) and text[-1:] == "B":
-        bits = f"{text[:-1]}bit/s"
-        in_bits = f", or `{bits}` if bits are meant" if bits.lstrip("0123456789._ \t") in UNITS else ""
-        return (f"write `{text}/s`{in_bits}",)
-    return ()
+    if val.dimension != BYTES or want.dimensions != (BANDWIDTH,) or text[-1:] != "B":
+        return ()
+    bits = f"{text[:-1]}bit/s"
+    return (f"{text}/s", bits) if bits.lstrip("0123456789._ \t") in UNITS else (f"{text}/s",)
 
 
 def _quoted(node: nodes.String, want: Type) -> Diagnostic:
@@ -176,10 +195,11 @@ def _list(node: Any, want: Type, env: Env) -> Any:
             val = evaluate(node, env)
             if val.form in ("list", "any"):
                 return val.value
-        message, help = "one value where a list is due", f"write `[{node.span.text}]`"
+        listed = f"[{node.span.text}]"
+        message, help, fixes = "one value where a list is due", f"write `{listed}`", for_certain(node.span, listed)
         if want.length:
-            message, help = f"one value where {want.length} are due", _BOTH
-        env.report(faults.WRONG_TYPE.at(node.span, message, help=(help,)))
+            message, help, fixes = f"one value where {want.length} are due", _BOTH, ()
+        env.report(faults.WRONG_TYPE.at(node.span, message, help=(help,), fixes=fixes))
         return FAULTY
     if MAX_ITEMS < len(node.items):
         env.report(
@@ -245,8 +265,10 @@ def _text(node: Any, want: Type, env: Env) -> Any:
         )
         return FAULTY
     text = node.span.text
-    help = (f'write `"{text}"`',) if "\n" not in text and '"' not in text else ()
-    env.report(faults.WRONG_TYPE.at(node.span, f"{_due(want)} is due here", help=help))
+    is_short = "\n" not in text and '"' not in text
+    help = (f'write `"{text}"`',) if is_short else ()
+    fixes = for_certain(node.span, f'"{text}"') if is_short and isinstance(node, nodes.Number) else ()
+    env.report(faults.WRONG_TYPE.at(node.span, f"{_due(want)} is due here", help=help, fixes=fixes))
     return FAULTY
 
 
