@@ -13,6 +13,7 @@ from planc.plan.candidates import Choices
 from planc.plan.emission import Targets
 from planc.plan.house import House
 from planc.plan.model import Choice, Located, Plan, Record, Unknown
+from planc.plan.overrides import NAME as SETTINGS
 from planc.plan.resolve import resolve
 from planc.plan.schema import Field
 from planc.plan.scope import Load, Made
@@ -62,6 +63,8 @@ def analyse(
         diagnostics.extend(_judged(plan, rules, skipped))
     for choice, reports in choices:
         diagnostics.extend(_whatever_is_chosen(choice, rules, reports))
+    if settings:
+        diagnostics = [_without_edits_of_settings(diagnostic) for diagnostic in diagnostics]
     return Analysis(plans, in_order(diagnostics), tuple(dict.fromkeys(skipped)))
 
 
@@ -72,6 +75,12 @@ def unknown_fields(record: Record, prefix: str = "") -> Iterator[tuple[str, Loca
             yield from unknown_fields(located.value, f"{prefix}{name}.")
         elif isinstance(located.value, Unknown) and not located.value.unset:
             yield f"{prefix}{name}", located
+
+
+def _without_edits_of_settings(diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with the fixes of files alone: a value of the command line stands in none."""
+    fixes = (fix for fix in diagnostic.fixes if all(edit.span.source.name != SETTINGS for edit in fix.edits))
+    return diagnostic._replace(fixes=tuple(fixes))
 
 
 def _options(name: str) -> tuple[Field, ...]:
@@ -114,7 +123,7 @@ def _whatever_is_chosen(
     for found in judged[0]:
         if (found.code, found.primary.span) in common:
             note = f"the same whatever {paths} is chosen; shown for {written[0]}"
-            yield found._replace(notes=(*found.notes, note))
+            yield found._replace(notes=(*found.notes, note), fixes=())  # they mend this choice, perhaps no other
     errors = [[found for found in each if found.severity is Severity.ERROR] for each in judged]
     if all(errors) and not any((found.code, found.primary.span) in common for found in errors[0]):
         shown = [f"{text}: {each[0].message} ({each[0].code})" for text, each in zip(written, errors, strict=True)]

@@ -26,7 +26,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def guesses(word: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The names that `did_you_mean` shows; of several that are equally near a word it shows the first, this gives all."""
+    """The names that `did_you_mean` shows, and those that are as near to the word as the one that it shows."""
     names = tuple(dict.fromkeys(known))
     return all_nearest(word, names) or by_part(word, names)[:_MOST]
 

@@ -15,6 +15,7 @@ from planc.plan.evaluate import ANY, FAULTY, MAX_DEPTH, Env, Val, depth, evaluat
 from planc.plan.groups import unlike, whole
 from planc.plan.merge import Merger
 from planc.plan.model import Located, Origin, Record, Unknown
+from planc.plan.naming import for_certain, instead
 from planc.plan.policies import field_at, typed_value, unknown_path
 from planc.plan.schema import AUTO, Field, Follows, Type
 from planc.plan.scope import Report, lookup
@@ -198,7 +199,10 @@ class Instance:
             if elsewhere not in ("", shape.word):
                 message = f"`{value.span.text}` belongs to `{elsewhere}`"
                 help = (f"write {either([f'`{word}`' for word in want.words])}",)
-                self.report(faults.UNKNOWN_WORD.at(value.span, message, f"this is `{shape.word}`", help=help))
+                fixes = instead(value.span, want.words)
+                self.report(
+                    faults.UNKNOWN_WORD.at(value.span, message, f"this is `{shape.word}`", help=help, fixes=fixes)
+                )
                 return made
         got = coerce(value, want, self.env(slot))
         return made._replace(value=self._samples(got, slot) if path == ("batch", "global") else got)
@@ -346,8 +350,9 @@ class Instance:
         elif isinstance(choices, nodes.Range):
             low, high = (coerce(end, field.type, self.env(slot)) for end in (choices.low, choices.high))
             if not isinstance(low, Unknown) and not isinstance(high, Unknown) and high < low:
-                help = (f"write `{choices.high.span.text}..{choices.low.span.text}`",)
-                self.report(faults.OUT_OF_RANGE.at(choices.span, "the range is empty", "the low end first", help=help))
+                text = f"{choices.high.span.text}..{choices.low.span.text}"
+                message, help, fixes = "the range is empty", (f"write `{text}`",), instead(choices.span, (text,))
+                self.report(faults.OUT_OF_RANGE.at(choices.span, message, "the low end first", help=help, fixes=fixes))
         else:
             coerce(choices, Type("list", item=field.type), self.env(slot))
         return Unknown(f"`{'.'.join(path)}` is left open", (".".join(path),))
@@ -407,9 +412,8 @@ class Instance:
             label = "several values would do" if len(choices) != 1 else "nothing else settles it"
             shown = ", ".join(f"`{choice}`" for choice in choices[:8])
             help = (f"write one of {shown}",) if choices else ("write the value, or the others of its equation",)
-            self.report(
-                faults.UNSOLVABLE.at(span, f"`{dotted}` does not follow from the other fields", label, help=help)
-            )
+            message, fixes = f"`{dotted}` does not follow from the other fields", instead(span, map(str, choices[:8]))
+            self.report(faults.UNSOLVABLE.at(span, message, label, help=help, fixes=fixes))
 
     def _rule_lists_batches(self, dotted: str) -> bool:
         """Whether PLN205 speaks: micro batch and accumulation are both open while all else is known."""
@@ -460,6 +464,7 @@ class Instance:
                     f"{count_text(got.value)} tokens are no whole number of samples",
                     label,
                     help=(f"the nearest that are: {shown}",),
+                    fixes=instead(slot.span, (f"{count_text(count)} tokens" for count in near)),
                 )
             )
             return FAULTY
@@ -493,8 +498,9 @@ class Instance:
     def _names_of(self, field: Field, value: Any, slot: Slot) -> Any:
         """A list of names, of blocks or targets, each checked; the entries themselves are read by who needs them."""
         if not isinstance(value, nodes.List):
-            help = (f"write `[{value.span.text}]`",)
-            self.report(faults.WRONG_TYPE.at(value.span, "one value where a list is due", help=help))
+            listed = f"[{value.span.text}]"
+            help, fixes = (f"write `{listed}`",), for_certain(value.span, listed)
+            self.report(faults.WRONG_TYPE.at(value.span, "one value where a list is due", help=help, fixes=fixes))
             return FAULTY
         names: list[str] = []
         faulty = False
