@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-from importlib.util import find_spec
 
 from planc.commands.output import CannotWork
 
@@ -13,10 +12,12 @@ from planc.commands.output import CannotWork
 def run(arguments: list[str]) -> int:
     """Exit status: 0 if the editor ended the session as the protocol says, else 1."""
     parser().parse_args(arguments)
-    if find_spec("pygls") is None:
-        raise CannotWork("the language server needs pygls; install it with `pip install 'planc[lsp]'`")
-    from planc.commands.serving import serve
-
+    try:
+        from planc.commands.serving import serve
+    except ImportError as error:  # there is none, or one of another version
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise CannotWork("the language server needs pygls 2; install it with `pip install 'planc[lsp]'`") from error
     # Unlike other commands this one runs for hours. What is loaded by now stays, so nobody need look for garbage in it.
     gc.enable()
     gc.freeze()

@@ -521,11 +521,11 @@ def test_an_editor_that_goes_away_is_no_fault(tmp_path: Path) -> None:
 def test_without_pygls_the_command_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from planc.commands import lsp
     from planc.commands.main import main
 
-    monkeypatch.setattr(lsp, "find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "planc.commands.serving", raising=False)
+    monkeypatch.setitem(sys.modules, "pygls.lsp.server", None)  # as if it could not be found
     assert main(["lsp"]) == 2
     assert capsys.readouterr().err == (
-        "planc: the language server needs pygls; install it with `pip install 'planc[lsp]'`\n"
+        "planc: the language server needs pygls 2; install it with `pip install 'planc[lsp]'`\n"
     )
