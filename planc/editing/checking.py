@@ -206,7 +206,7 @@ class Checker:
         """What is wrong with the lines that use files, and in these files."""
         source = linked.scope.source
         sources = tuple(file.scope.source for file in files[1:])
-        uses = tuple(use.path.value for use in linked.scope.file.uses)
+        uses = tuple(use.span.text for use in linked.scope.file.uses)
         places = [use.span for use in linked.scope.file.uses]
         places.extend(Span(used, 0, len(used.text) + 1) for used in sources)
         return Unit(("", ""), ("", source.name, shape, sources, uses), tuple(places), names, False)

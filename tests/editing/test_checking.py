@@ -93,6 +93,19 @@ def test_what_was_found_moves_with_its_block_until_it_is_judged(tmp_path: Path) 
     assert checker.pending(moved) and [found.primary.span.line for found in stale] == [line + 2 for line in places]
 
 
+def test_a_fault_of_a_use_stands_where_its_path_does(tmp_path: Path) -> None:
+    files = Buffers()
+    checker = Checker(files.load)
+    for text in (
+        'use "nope.plan"\n',
+        'use  "nope.plan"\n',
+        '\nuse "nope.plan"\n',
+        'use "planc/gpus"\nuse "nope.plan"\n',
+    ):
+        (found,) = checker.all_diagnostics(files.open(str(tmp_path / "case.plan"), text))
+        assert found.primary.span.text == '"nope.plan"'
+
+
 def test_a_file_that_cannot_be_cut_is_judged_whole(tmp_path: Path) -> None:
     files = Buffers()
     checker = Checker(files.load)
