@@ -22,7 +22,9 @@ def replace_without_mark(path: str, before: str, after: str) -> str | None:
 
 
 def has_mark(path: str) -> bool:
-    """Whether a file begins with a byte-order mark; not so if it cannot be read."""
+    """Whether a file begins with a byte-order mark; not so if it cannot be read, or only once, as a pipe."""
+    if not os.path.isfile(path):
+        return False
     try:
         with open(path, "rb") as file:
             return file.read(len(_MARK)) == _MARK
@@ -32,6 +34,8 @@ def has_mark(path: str) -> bool:
 
 def _replace(path: str, before: str, after: str, mark: bytes) -> str | None:
     target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        return "it is no regular file"
     temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.planc-{os.getpid()}")
     try:
         with open(target, "rb") as file:
