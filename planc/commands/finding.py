@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planc.commands.files import Files
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.source import Source
+from planc.source import Source, Span
 
 if TYPE_CHECKING:
     from planc.commands.cache import Cache
@@ -51,9 +51,11 @@ def analyse_all(
     if 1 < workers and ENOUGH <= len(sources):
         from multiprocessing import get_context
 
-        # A forked worker has these as they are, so that each file stays one Source; only what it finds is sent back.
+        # A forked worker has these as they are; what it finds is sent back, with copies of the sources.
         with get_context("fork").Pool(workers) as pool:
-            found.extend(pool.map(_analyse, range(0, len(sources), _CHUNK), chunksize=1))
+            home = {source.name: source for source in sources}
+            for sent in pool.imap(_analyse, range(0, len(sources), _CHUNK)):
+                found.append(tuple(_at_home(diagnostic, home) for diagnostic in sent))
     else:
         found.append(_found(tuple(sources), files, settings, houses, cache))
     _shared.clear()
@@ -92,6 +94,16 @@ def _found(
         return found
 
     return tuple(diagnostic for source in sources for diagnostic in cache.found(source, _home(houses[source]), one))
+
+
+def _at_home(value: Any, home: Mapping[str, Source]) -> Any:
+    """A diagnostic, or a part of one, with the sources of this process in place of the copies."""
+    if isinstance(value, Span):
+        return value._replace(source=home.get(value.source.name, value.source))
+    if isinstance(value, tuple):
+        parts = (_at_home(part, home) for part in value)
+        return value._make(parts) if hasattr(value, "_make") else tuple(parts)
+    return value
 
 
 def _home(house: House | None) -> Source | None:

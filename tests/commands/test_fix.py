@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from planc.commands.finding import ENOUGH
 from tests.commands.cli import CLEAN, planc
 
-#: A safe fix (a flag as `True`), an unsafe one (`gb` for `GB`), a comment beside each, and a fault without any.
+#: A safe fix (a flag as `True`), a comment beside it, and a fault that several values mend.
 SLIPS = """\
 # keep this
 gpu card { memory = 80 GiB  bf16 = True }   # and this
@@ -105,3 +107,21 @@ def test_what_does_not_go_together_is_2(tmp_path: Path, arguments: tuple[str, ..
     assert (outcome.returncode, outcome.stdout) == (2, "")
     assert said in outcome.stderr
     assert (tmp_path / "a.plan").read_text() == SLIPS
+
+
+def test_files_that_several_processes_analyse_are_mended_too(tmp_path: Path) -> None:
+    for number in range(ENOUGH):
+        (tmp_path / f"p{number:02}.plan").write_text("gpu card { memory = 80 GiB  bf16 = True }\n")
+    outcome = planc("lint", "--fix", cwd=tmp_path)
+    assert outcome.stdout.endswith(f"Mended {ENOUGH} faults; found no faults in {ENOUGH} files.\n")
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"gpu card { memory = 80 GiB  bf16 = true }\n"}
+
+
+def test_of_several_values_that_work_none_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.plan"
+    path.write_text("model m { layers = 8  hidden = 1024  heads = 16  kv_heads = 5  ffn = 4096  vocab = 32_000 }\n")
+    before = path.read_text()
+    outcome = planc("lint", "--fix", "--unsafe-fixes", "--output-format=json", "a.plan", cwd=tmp_path)
+    assert path.read_text() == before
+    (found,) = json.loads(outcome.stdout)["diagnostics"]
+    assert [fix["title"] for fix in found["fixes"]] == ["write `kv_heads = 4`", "write `kv_heads = 8`"]

@@ -21,6 +21,10 @@ from tests.commands.cli import BROKEN, CLEAN, command, environment, planc
 WARNED = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, megatron-bridge]").replace("shard { stage = 1 }", "")
 
 
+#: What is said last of BROKEN alone.
+HINT = "1 fault can be mended with `--fix --unsafe-fixes`.\n"
+
+
 def write(folder: Path, **files: str) -> None:
     for name, text in files.items():
         (folder / f"{name}.plan").write_text(text)
@@ -37,7 +41,7 @@ def test_an_error_is_1_and_stands_with_its_place(tmp_path: Path) -> None:
     outcome = planc("lint", "a.plan", "b.plan", cwd=tmp_path)
     assert outcome.returncode == 1
     assert outcome.stdout.startswith("error[PLN010]: no model is called `smal`\n --> b.plan:4:20\n4 | plan run {")
-    assert outcome.stdout.endswith("\n\nFound 1 error in 2 files.\n")
+    assert outcome.stdout.endswith(f"\n\nFound 1 error in 2 files.\n{HINT}")
 
 
 def test_a_warning_is_0(tmp_path: Path) -> None:
@@ -78,7 +82,7 @@ def test_a_file_named_twice_is_linted_once(tmp_path: Path) -> None:
     (tmp_path / "link.plan").symlink_to("a.plan")
     outcome = planc("lint", "a.plan", "./a.plan", str(tmp_path / "a.plan"), ".", "link.plan", cwd=tmp_path)
     assert outcome.stdout.count("error[PLN010]") == 1
-    assert outcome.stdout.endswith("in 1 file.\n")
+    assert outcome.stdout.endswith(f"in 1 file.\n{HINT}")
 
 
 def test_what_git_ignores_is_passed_over_unless_it_is_named(tmp_path: Path) -> None:
@@ -130,7 +134,7 @@ def test_a_used_file_that_is_also_linted_is_read_once(tmp_path: Path) -> None:
     assert " --> lib/parts.plan:2:35" in outcome.stdout
     alone = planc("lint", "x.plan", cwd=tmp_path / "lib")
     assert " --> parts.plan:2:35" in alone.stdout
-    assert alone.stdout.endswith("Found 2 errors in 1 file.\n")
+    assert alone.stdout.endswith(f"Found 2 errors in 1 file.\n{HINT}")
 
 
 @pytest.mark.parametrize(
