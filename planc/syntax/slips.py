@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
-from planc.diagnostics.names import nearest
+from planc.diagnostics.names import all_nearest
 from planc.source import Source, Span
 from planc.syntax.faults import SYNTAX_ERROR
 from planc.syntax.lexer import END, ERROR, Token
@@ -62,13 +62,20 @@ def replacement(span: Span, message: str, text: str, *, label: str = "") -> Diag
     return SYNTAX_ERROR.at(span, message, label, help=(f"write `{text}`",), fixes=(fix,))
 
 
+def guesses(span: Span, *texts: str) -> tuple[Fix, ...]:
+    """A fix for each text that may be meant in place of a span."""
+    return tuple(Fix(f"write `{text}`", (Edit(span, text),), safe=False) for text in texts)
+
+
 def unclosed_string(source: Source, token: Token) -> Diagnostic | None:
     """The fault of a string that is not closed; None for any other token."""
     if token.type != ERROR or source.text[token.start] != '"':
         return None
     opening = Span(source, token.start, token.start + 1)
     help = ('a string ends with `"` on the same line',)
-    return SYNTAX_ERROR.at(opening, "the string is not closed", "opened here", help=help)
+    word = re.match(r'"[\w./-]+(?=[ \t]*\r?$)', source.text[token.start :], re.M)
+    fixes = guesses(Span(source, token.start, token.start + word.end()), f'{word[0]}"') if word else ()
+    return SYNTAX_ERROR.at(opening, "the string is not closed", "opened here", help=help, fixes=fixes)
 
 
 def _string(here: Here) -> Diagnostic | None:
@@ -108,10 +115,10 @@ def _kind(here: Here) -> Diagnostic | None:
     if text in KINDS and here.token(1).type == "QUANTITY":
         name = here.text(1)
         return replacement(here.span(1, 1), f"`{name}` is no name", f'"{name}"', label="a name begins with a letter")
-    guess = nearest(text, KINDS)
-    if guess is not None and here.token().type == "NAME" and here.token(1).type in ("NAME", "STRING"):
-        help = (f"did you mean `{guess}`?",)
-        return SYNTAX_ERROR.at(here.span(), f"`{text}` is no kind of block", help=help)
+    near = all_nearest(text, KINDS)
+    if near and here.token().type == "NAME" and here.token(1).type in ("NAME", "STRING"):
+        help, fixes = (f"did you mean `{near[0]}`?",), guesses(here.span(), *near)
+        return SYNTAX_ERROR.at(here.span(), f"`{text}` is no kind of block", help=help, fixes=fixes)
     if here.token().type == "KEY":
         return SYNTAX_ERROR.at(here.span(), f"`{text}` is set outside a block", help=("put it into a `plan NAME { }`",))
     return None
@@ -156,15 +163,20 @@ def _colon(here: Here) -> Diagnostic | None:
     if before == "QUANTITY" and here.token(1).type == "QUANTITY":
         parts = re.match(r"(\d{1,4}):(\d\d)(?::(\d\d))?", here.source.text[here.token(-1).start :])
         help = ("write it as in `90 min`",)
+        fixes: tuple[Fix, ...] = ()
         if parts is not None:
             seconds = int(parts[1]) * 3600 + int(parts[2]) * 60 + int(parts[3] or 0)
             whole = f"{seconds // 3600} h" if seconds % 3600 == 0 else f"{seconds // 60} min"
-            help = (f"write `{whole if seconds % 60 == 0 else f'{seconds} s'}`",)
-        return SYNTAX_ERROR.at(here.span(), "a time is a number with a unit", help=help)
+            text = whole if seconds % 60 == 0 else f"{seconds} s"
+            place = here.span(-1)._replace(end=here.token(-1).start + parts.end())
+            help, fixes = (f"write `{text}`",), guesses(place, text)
+        return SYNTAX_ERROR.at(here.span(), "a time is a number with a unit", help=help, fixes=fixes)
     if before == "STRING":
         key = here.text(-1)
         help = (f"a key stands without quotes: `{key[1:-1]} = ...`",)
-        return SYNTAX_ERROR.at(here.span(-1), "`:` after a quoted key reads as JSON", help=help)
+        text = key[1:-1] if here.text(1) == "{" else f"{key[1:-1]} ="
+        fixes = guesses(here.span(-1), text) if re.fullmatch(r'"[A-Za-z_]\w*"', key) else ()
+        return SYNTAX_ERROR.at(here.span(-1), "`:` after a quoted key reads as JSON", help=help, fixes=fixes)
     if before in ("NAME", "KIND"):
         return replacement(here.span(), "`:` in place of `=`", "=")
     return None
@@ -191,9 +203,24 @@ def _dotted(here: Here) -> Diagnostic | None:
     if not here.expected.isdisjoint(("LBRACE", "IN")) and "DOT" not in here.expected:
         section, field = here.text(-1), here.text(1)
         return SYNTAX_ERROR.at(
-            here.span(-1, 1), "a path is read, not set", help=(f"write `{section} {{ {field} = ... }}`",)
+            here.span(-1, 1),
+            "a path is read, not set",
+            help=(f"write `{section} {{ {field} = ... }}`",),
+            fixes=_braced(here, section, field),
         )
     return None
+
+
+def _braced(here: Here, section: str, field: str) -> tuple[Fix, ...]:
+    """`parallel.tensor = 8` as a section, where one word is the whole value."""
+    entry = tuple(here.token(step).type for step in (1, 2, 3))
+    if entry not in (("KEY", "EQUAL", "QUANTITY"), ("KEY", "EQUAL", "STRING"), ("KEY", "EQUAL", "NAME")):
+        return ()
+    if here.token(4).type not in ("KEY", "RBRACE", "COMMA", END) and here.token(5).type not in ("LBRACE", "DOT"):
+        return ()
+    end = Span(here.source, here.token(3).end, here.token(3).end)
+    title = f"write `{section} {{ {field} = {here.text(3)} }}`"
+    return (Fix(title, (Edit(here.span(), " { "), Edit(end, " }")), safe=False),)
 
 
 def _commas(here: Here) -> Diagnostic | None:
@@ -205,7 +232,8 @@ def _commas(here: Here) -> Diagnostic | None:
             span = Span(here.source, start, start + number.end())
             return replacement(span, "`,` between digits", number[0].replace(",", "_"))
     if here.text() == "," and _is_tuple(here):
-        return SYNTAX_ERROR.at(here.span(), "a list in round brackets", help=("a list is written `[a, b]`",))
+        help, fixes = ("a list is written `[a, b]`",), _in_square_brackets(here)
+        return SYNTAX_ERROR.at(here.span(), "a list in round brackets", help=help, fixes=fixes)
     if here.text() == ",":
         fix = Fix("remove the comma", (Edit(here.span(), ""),), safe=True)
         return SYNTAX_ERROR.at(here.span(), "a comma too many", help=("remove it",), fixes=(fix,))
@@ -214,15 +242,30 @@ def _commas(here: Here) -> Diagnostic | None:
 
 def _is_tuple(here: Here) -> bool:
     """Whether the innermost open bracket is a `(` that follows an `=`: `betas = (0.9, 0.95)`."""
+    return _opening(here) is not None
+
+
+def _opening(here: Here) -> int | None:
+    """Steps back to the `(` of such a list."""
     depth = 0
     for step in range(-1, -here.at - 1, -1):
         kind = here.token(step).type
         depth += (kind in ("RPAR", "RSQB")) - (kind in ("LPAR", "LSQB"))
         if depth < 0:
-            return kind == "LPAR" and here.token(step - 1).type == "EQUAL"
+            return step if kind == "LPAR" and here.token(step - 1).type == "EQUAL" else None
         if kind in ("LBRACE", "RBRACE"):
-            return False
-    return False
+            return None
+    return None
+
+
+def _in_square_brackets(here: Here) -> tuple[Fix, ...]:
+    opening, step = _opening(here), 1
+    while here.token(step).type in ("QUANTITY", "STRING", "NAME", "COMMA"):
+        step += 1
+    if opening is None or here.token(step).type != "RPAR":
+        return ()
+    edits = (Edit(here.span(opening, opening), "["), Edit(here.span(step, step), "]"))
+    return (Fix("write it in square brackets", edits, safe=True),)
 
 
 def _quantities(here: Here) -> Diagnostic | None:
@@ -236,12 +279,14 @@ def _quantities(here: Here) -> Diagnostic | None:
         return SYNTAX_ERROR.at(here.span(-1), "`%` is a share, no modulo", help=help)
     if before.type == "QUANTITY":
         meant: tuple[str, ...] = ("write one number with one unit",)
+        fixes: tuple[Fix, ...] = ()
         parts = [re.fullmatch(r"(\d+)[ \t]*(d|h|min|s)", here.text(step).strip()) for step in (-1, 0)]
         if parts[0] is not None and parts[1] is not None:
             factor = {"d": 86400, "h": 3600, "min": 60, "s": 1}
             seconds = sum(int(part[1]) * factor[part[2]] for part in parts if part is not None)
-            meant = (f"write `{f'{seconds // 60} min' if seconds % 60 == 0 else f'{seconds} s'}`",)
-        return SYNTAX_ERROR.at(here.span(-1), "two numbers in a row", help=meant)
+            text = f"{seconds // 60} min" if seconds % 60 == 0 else f"{seconds} s"
+            meant, fixes = (f"write `{text}`",), guesses(here.span(-1), text)
+        return SYNTAX_ERROR.at(here.span(-1), "two numbers in a row", help=meant, fixes=fixes)
     if before.type == "NAME" and here.token(-2).type == "EQUAL":
         name = here.source.text[before.start : here.token().end]
         return replacement(here.span(-1), "a name with a blank", f'"{name}"')
@@ -253,7 +298,8 @@ def _operators(here: Here) -> Diagnostic | None:
     for step in (0, 1):  # behind a number the first of the two divides
         if here.text(step - 1) == here.text(step) == "/" and here.touches(step):
             place = here.span(step - 1, step)
-            return SYNTAX_ERROR.at(place, "`//` opens no comment", help=("a comment begins with `#`",))
+            fixes = guesses(place, "#")
+            return SYNTAX_ERROR.at(place, "`//` opens no comment", help=("a comment begins with `#`",), fixes=fixes)
     if here.token().type == "COMPARE" and any(
         isinstance(value, Token) and value.type == "COMPARE" for value in here.values[-3:]
     ):
@@ -261,9 +307,22 @@ def _operators(here: Here) -> Diagnostic | None:
         return SYNTAX_ERROR.at(here.span(), "comparisons do not chain", help=help)
     if here.token().type == ERROR and text in _CHARACTERS:
         message, advice = _CHARACTERS[text]
-        doubled = here.text(1) == text and here.touches(1)
-        return SYNTAX_ERROR.at(here.span(0, 1 if doubled else 0), message, help=(advice,))
+        place = here.span(0, 1 if here.text(1) == text and here.touches(1) else 0)
+        return SYNTAX_ERROR.at(place, message, help=(advice,), fixes=_spelled(place, text))
     return None
+
+
+def _spelled(place: Span, character: str) -> tuple[Fix, ...]:
+    """A word in place of an operator of other languages, apart from its neighbours; nothing in place of a `;`."""
+    if character == ";":
+        return (Fix("remove the `;`", (Edit(place, ""),), safe=True),)
+    word = {"&": "and", "|": "or", "!": "not"}.get(character)
+    if word is None:
+        return ()
+    text = place.source.text
+    before = "" if text[place.start - 1 : place.start] in (" ", "\t", "\n", "(", "") else " "
+    after = "" if text[place.end : place.end + 1] in (" ", "\t", "\n") else " "
+    return (Fix(f"write `{word}`", (Edit(place, f"{before}{word}{after}"),), safe=True),)
 
 
 #: Characters of other languages, and what this one writes.
