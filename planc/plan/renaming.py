@@ -103,6 +103,6 @@ def _wrapped(entry: Any, key: nodes.Name, section: str, field: str) -> Fix | Non
     if not isinstance(entry, nodes.Field) or "\n" in text or key.span.start != entry.span.start or "." in field:
         return None
     end = Span(entry.span.source, entry.span.end, entry.span.end)
-    whole = f"{section} {{ {field}{text[key.span.end - key.span.start :]} }}"
-    edits = (Edit(key.span, f"{section} {{ {field}"), Edit(end, " }"))
-    return Fix(f"write `{whole}`", edits, safe=False)
+    before = Span(key.span.source, key.span.start, entry.value.span.start)
+    edits = (Edit(before, f"{section} {{ {field} = "), Edit(end, " }"))
+    return Fix(f"write `{section} {{ {field} = {entry.value.span.text} }}`", edits, safe=False)

@@ -11,9 +11,11 @@ from planc.commands.files import Files
 from planc.commands.finding import analyse_all
 from planc.commands.mending import mend_all
 from planc.commands.settling import settle
+from planc.compiler import analyse
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
 from planc.reporting.configuration import Chosen
 from planc.reporting.fixing import mend, repair_of
+from planc.rules import all_rules
 from planc.source import Source, Span
 from tests.shared import ROOT
 
@@ -40,6 +42,7 @@ def with_fixes() -> list[tuple[str, int]]:
 
 
 CASES = with_fixes()
+RULES = {rule.code for rule in all_rules()}
 
 
 @pytest.mark.parametrize(("name", "at"), CASES)
@@ -58,9 +61,15 @@ def test_a_fix_mends_its_fault_and_brings_no_other_error_of_the_text(name: str, 
         after = judged((files.replace(source, text),), files)
         key = (found.code, found.message, found.primary.text)
         assert count(after, key) < count(before, key), fix.title
+        if found.code in RULES:
+            assert num_of(after, found.code) < num_of(before, found.code), f"{fix.title}: the rule still reports it"
         unread = sum(each.code < "PLN010" for each in before)
         assert sum(each.code < "PLN010" for each in after) <= unread, fix.title
         files.replace(source, source.text)
+
+
+def num_of(diagnostics: tuple[Diagnostic, ...], code: str) -> int:
+    return sum(each.code == code for each in diagnostics)
 
 
 def count(diagnostics: tuple[Diagnostic, ...], key: tuple[str, str, str]) -> int:
@@ -153,3 +162,43 @@ def test_fixes_that_undo_each_other_end(tmp_path: Path) -> None:
         return (diagnostic(now, Fix("f", (edit(now, 0, 1, other),), safe=True)),)
 
     assert mend_all((source,), files, judge, unsafe=False).sources[0].text in "ab"
+
+
+@pytest.mark.parametrize(
+    ("entries", "titles"),
+    [
+        ("parallel { tensor = 16 }", ["write `tensor = 8` and `pipeline = 2`"]),
+        ("parallel { tensor = 16  pipeline = 1 }", ["write `tensor = 8` and `pipeline = 2`"]),
+        ("parallel {\n  tensor = 16\n}", []),  # no place for `pipeline`
+        ("parallel { tensor = 16 }  pipeline = interleaved { chunks = 2 }", ["write `tensor = 8` and `pipeline = 2`"]),
+        ("parallel { tensor = cluster.nodes * 8 }", ["write `tensor = 8` and `pipeline = 2`"]),
+        ("parallel { tensor in [16] }", []),  # what is chosen is not written
+    ],
+)
+def test_a_value_is_written_where_the_plan_has_a_place_for_it(entries: str, titles: list[str]) -> None:
+    assert titles_of(PLAN.replace("ENTRIES", entries)) == titles
+
+
+def test_a_value_that_stands_elsewhere_is_left_alone() -> None:
+    inherited = PLAN.replace("plan run", "template base").replace("ENTRIES", "parallel { tensor = 16  pipeline = 1 }")
+    assert titles_of(f"{inherited}plan run from base {{ }}\n") == []
+    own = f"{inherited}plan run from base {{ parallel {{ sequence = false }} }}\n"
+    assert titles_of(own) == ["write `tensor = 8` and `pipeline = 2`"]
+    assert titles_of(PLAN.replace("ENTRIES", "parallel { tensor = 2 }"), "parallel.tensor=16") == []
+
+
+PLAN = """\
+gpu card { memory = 640 GiB  bf16 = true }
+cluster two { gpu = card  nodes = 2  gpus_per_node = 8 }
+model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+plan run {
+  model = small  cluster = two  precision = bf16  batch { global = 64  micro = 1 }
+  ENTRIES
+}
+"""
+
+
+def titles_of(text: str, *settings: str) -> list[str]:
+    found = analyse((Source("a.plan", text),), lambda name, user: "none", settings).diagnostics
+    (crossing,) = (each for each in found if each.code == "PLN501")
+    return [fix.title for fix in crossing.fixes]
