@@ -44,7 +44,7 @@ UNKNOWN_NAME = _fault(
     "so nothing that depends on it can be checked.",
     _plan("", model="smal"), _plan(""),
     "correct the name, or bring its file in with `use`; the built-in ones need\n"
-    "`use \"planc/gpus\"` or `use \"planc/models\"`.",
+    "`use \"planc/gpus\"` or `use \"planc/models\"`. `--unsafe-fixes` writes the name where one alone is near.",
     "docs/language.md, Other files.",
 )  # fmt: skip
 
@@ -53,7 +53,8 @@ UNKNOWN_FIELD = _fault(
     "a field that nobody reads is a setting that silently does nothing; DeepSpeed\n"
     "accepts `zero_optimisation` without a word.",
     _plan("parallel { tensr = 8 }"), _plan("parallel { tensor = 8 }"),
-    "correct the name; where nothing is close, the note lists the fields that there are.",
+    "correct the name; where nothing is close, the note lists the fields that there are. `--unsafe-fixes`\n"
+    "writes the one that is near, with its section around it if it belongs into another.",
     "docs/language.md, plan and template.",
 )  # fmt: skip
 
@@ -78,7 +79,7 @@ WRONG_TYPE = _fault(
     "`100 GB` where a bandwidth is due may mean 100 GB/s or 100 Gbit/s, eight times apart; neither is guessed.",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 100 GB }}\n",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 100 GB/s }}\n",
-    "write a value of the kind that the message names.",
+    "write a value of the kind that the message names; `--fix` does where only one can be meant.",
     "docs/language.md, Values.",
 )  # fmt: skip
 
@@ -86,7 +87,7 @@ OUT_OF_RANGE = _fault(
     "PLN015", "out-of-range", "A number is outside the range of its field.",
     "half a node or minus one layer cannot be built; torchrun accepts `--nproc-per-node=0` and starts nothing.",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = -1  gpus_per_node = 8 }}\n", f"    {_GPU}\n    {_CLUSTER}\n",
-    "write a number in the range that the message names.",
+    "write a number in the range that the message names; `--unsafe-fixes` does where one is near.",
     "docs/language.md, Values.",
 )  # fmt: skip
 
@@ -94,7 +95,7 @@ UNKNOWN_WORD = _fault(
     "PLN016", "unknown-word", "A word is none of those that the field knows.",
     "a bare word is one of a fixed list; text of your own stands in quotes.",
     _plan("recompute = everything"), _plan("recompute = full"),
-    "choose one of the listed words.",
+    "choose one of the listed words; `--unsafe-fixes` does where one alone is near.",
     "docs/language.md, plan and template.",
 )  # fmt: skip
 
@@ -102,7 +103,7 @@ UNKNOWN_TARGET = _fault(
     "PLN017", "unknown-target", "A target of this name cannot be emitted.",
     "`emit` names what `compile` writes; a mistyped target would be a launch file that is missing on the day.",
     _plan("emit = [deepspeeed]"), _plan("emit = [deepspeed]"),
-    "correct the name; `planc targets` lists them.",
+    "correct the name; `planc targets` lists them, and `--unsafe-fixes` writes the one that is near.",
     "docs/language.md, emit.",
 )  # fmt: skip
 
@@ -129,7 +130,7 @@ UNKNOWN_UNIT = _fault(
     "`8K` may be 8,000 or 8,192, and `400 Gbps` is read as bits by some and bytes by others; neither is guessed.",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 400 Gbps }}\n",
     f"    {_GPU}\n    cluster one {{ gpu = card  nodes = 1  gpus_per_node = 8  inter_node = 400 Gbit/s }}\n",
-    "write the unit that the help names.",
+    "write the unit that the help names: `--fix` does where only one can be meant, `--unsafe-fixes` where one is near.",
     "docs/language.md, Values.",
 )  # fmt: skip
 
@@ -146,7 +147,8 @@ UNUSABLE_IMPORT = _fault(
     "PLN022", "unusable-import", "A used file cannot be had.",
     "what it defines is missing, so nothing that refers to it can be checked.",
     "    use \"not-there.plan\"\n", "    use \"planc/gpus\"\n",
-    "correct the path; it is relative to this file and stays inside the project.",
+    "correct the path; it is relative to this file and stays inside the project. `--unsafe-fixes` adds the\n"
+    "ending or the folder that is missing.",
     "docs/language.md, Other files.",
 )  # fmt: skip
 
@@ -209,7 +211,7 @@ UNKNOWN_FUNCTION = _fault(
     "the language has a fixed set of functions, so that a plan means the same everywhere; a mistyped one is no other.",
     _plan("policies = [house]") + "    policy house { require modulo(cluster.nodes, 2) == 0 }\n",
     _plan("policies = [house]") + "    policy house { require divides(1, cluster.nodes) }\n",
-    "use one of `divides ceil floor min max sum count any all`.",
+    "use one of `divides ceil floor min max sum count any all`; `--unsafe-fixes` writes the one that is near.",
     "docs/language.md, Functions.",
 )  # fmt: skip
 

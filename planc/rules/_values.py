@@ -14,7 +14,7 @@ from planc.plan.schema import SECTIONS, Field
 from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME, Amount, Dimension
 
 _BY_UNIT: dict[str, Callable[[Any], str]] = {
-    "bytes": size_text, "bytes/s": speed_text, "s": time_text, "share": percent_text,
+    "bytes": size_text, "bytes/s": speed_text, "FLOP/s": rate_text, "s": time_text, "share": percent_text,
 }  # fmt: skip
 _BY_DIMENSION: dict[Dimension, Callable[[Any], str]] = {
     BYTES: size_text, BANDWIDTH: speed_text, TIME: time_text, RATE: rate_text,

@@ -29,7 +29,7 @@ Instead:
     }
 
 Fix: choose sizes whose product divides the world, or a number of nodes that they divide; the help names the
-    nearest.
+    nearest. `--unsafe-fixes` makes the change where the help names only one.
 
 Source: Megatron-LM, parallel_state.initialize_model_parallel; DeepSpeed, PipelineParallelGrid; accelerate,
     ParallelismConfig.

@@ -28,7 +28,8 @@ Instead:
       precision = bf16
     }
 
-Fix: leave `data` out, or write `data = auto`; or correct the nodes or the other sizes.
+Fix: leave `data` out, or write `data = auto`; or correct the nodes or the other sizes. An editor offers both
+    values.
 
 Source: Megatron-LM, parallel_state: data-parallel size = world size / model-parallel size; DeepSpeed and
     torchtitan alike.

@@ -27,8 +27,8 @@ Instead:
       precision = bf16
     }
 
-Fix: choose a tensor size that divides the heads; the help names the nearest that suit the rest of the plan
-    too.
+Fix: choose a tensor size that divides the heads; the help names the nearest that suit the rest of the plan too.
+    `--unsafe-fixes` makes the change where the help names only one.
 
 Source: Megatron-LM, TransformerConfig: num_attention_heads must be a multiple of tensor_model_parallel_size.
 

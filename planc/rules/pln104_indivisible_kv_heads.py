@@ -27,7 +27,8 @@ Instead:
       precision = bf16
     }
 
-Fix: choose a tensor size that divides the KV heads, or is a multiple of them.
+Fix: choose a tensor size that divides the KV heads, or is a multiple of them. `--unsafe-fixes` makes the change
+    where the help names only one.
 
 Source: Megatron-LM, TransformerConfig: num_query_groups must be a multiple or divisor of
     tensor_model_parallel_size.

@@ -29,6 +29,7 @@ Instead:
     }
 
 Fix: choose a tensor size that divides the width, or a width that it divides if the model is yours to choose.
+    `--unsafe-fixes` makes the change where the help names only one.
 
 Source: Megatron-LM, ColumnParallelLinear and RowParallelLinear divide the width by the tensor size and assert
     no rest.

@@ -30,7 +30,7 @@ Instead:
     }
 
 Fix: choose a size that divides the layers, state an uneven split, or count the embedding and the loss as
-    layers.
+    layers. `--unsafe-fixes` makes the change where the help names only one.
 
 Source: Megatron-LM, get_num_layers_to_build and TransformerConfig; NVIDIA/Megatron-LM#1304.
 

@@ -30,7 +30,8 @@ Instead:
       emit     = [deepspeed]
     }
 
-Fix: choose a pipeline size that divides the layers.
+Fix: choose a pipeline size that divides the layers. `--unsafe-fixes` makes the change where the help names only
+    one.
 
 Source: DeepSpeed, PipelineModule(partition_method); torchtitan, pipeline_parallel: stages differ by at most
     one layer.

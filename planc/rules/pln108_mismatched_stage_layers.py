@@ -30,8 +30,8 @@ Instead:
       precision = bf16
     }
 
-Fix: state as many stages as there are (times the chunks, if the schedule is interleaved), with layers that
-    add up.
+Fix: state as many stages as there are (times the chunks, if the schedule is interleaved), with layers that add
+    up. `--unsafe-fixes` makes the change where the help names only one.
 
 Source: Megatron-LM, TransformerConfig: decoder-first- and decoder-last-pipeline-num-layers.
 

@@ -31,7 +31,7 @@ Instead:
       emit     = [deepspeed]
     }
 
-Fix: use stage 1, or drop the pipeline.
+Fix: use stage 1, or drop the pipeline. `--unsafe-fixes` writes the stage.
 
 Source: DeepSpeed, runtime/pipe/engine.py: "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism".
 

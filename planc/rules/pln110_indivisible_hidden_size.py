@@ -10,6 +10,7 @@ Instead:
     model odd { layers = 40  hidden = 5120  heads = 40  ffn = 20480  vocab = 32_000 }
 
 Fix: correct the hidden size or the heads, or write `head_dim` if the model projects to another width.
+    `--unsafe-fixes` makes the change where the help names only one.
 
 Source: Hugging Face, `head_dim = hidden_size // num_attention_heads`; Megatron-LM asserts that nothing is
     left over.

@@ -10,6 +10,7 @@ Instead:
     model odd { layers = 30  hidden = 4096  heads = 32  kv_heads = 8  ffn = 11008  vocab = 32_000 }
 
 Fix: correct the KV heads; 1 is multi-query attention, and leaving them out gives every head its own.
+    `--unsafe-fixes` makes the change where the help names only one.
 
 Source: Ainslie et al., GQA (2023), section 2.2; Hugging Face, num_key_value_groups.
 

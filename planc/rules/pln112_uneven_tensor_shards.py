@@ -30,7 +30,8 @@ Instead:
       emit     = [deepspeed]
     }
 
-Fix: choose a tensor size that divides the KV heads.
+Fix: choose a tensor size that divides the KV heads. `--unsafe-fixes` makes the change where the help names only
+    one.
 
 Source: DeepSpeed 0.19.8, module_inject/tp_shard.py (get_shard_size) and the warning in runtime/engine.py.
 

@@ -15,6 +15,7 @@ Instead:
     }
 
 Fix: correct the dimension that is wrong, or the number; leaving `parameters` out leaves the check out.
+    `--unsafe-fixes` writes the number.
 
 Source: the number of parameters of Hugging Face's own classes, with which planc's formulas agree for each model of the
     catalogue.

@@ -28,7 +28,8 @@ Instead:
       precision = bf16
     }
 
-Fix: use a size that divides the replicas, or leave it out: then all of them share one copy.
+Fix: use a size that divides the replicas, or leave it out: then all of them share one copy. `--unsafe-fixes`
+    makes the change where the help names only one.
 
 Source: torch.distributed.device_mesh, init_device_mesh: the product of the mesh is the world size;
     torchtitan, ParallelDims.

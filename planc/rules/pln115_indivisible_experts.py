@@ -33,7 +33,8 @@ Instead:
       precision = bf16
     }
 
-Fix: use a number of expert ranks that divides the experts.
+Fix: use a number of expert ranks that divides the experts. `--unsafe-fixes` makes the change where the help
+    names only one.
 
 Source: deepspeed/moe/layer.py, MoE; Megatron-LM, MoELayer.
 

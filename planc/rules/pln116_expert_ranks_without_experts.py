@@ -30,7 +30,7 @@ Instead:
       precision = bf16
     }
 
-Fix: leave `expert` out, or describe the experts of the model.
+Fix: leave `expert` out, or describe the experts of the model. `--unsafe-fixes` writes `expert = 1`.
 
 Source: Megatron-LM, TransformerConfig.
 

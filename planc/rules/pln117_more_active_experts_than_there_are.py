@@ -31,7 +31,7 @@ Instead:
       precision = bf16
     }
 
-Fix: correct `top_k` or `count`.
+Fix: correct `top_k` or `count`. `--unsafe-fixes` writes the largest `top_k`.
 
 Source: torch.topk: k is at most the size of the dimension.
 

@@ -27,7 +27,7 @@ Instead:
     }
 
 Fix: which of the numbers gives way is for you to say; the help names the nearest global batches that can be
-    reached.
+    reached. `--unsafe-fixes` makes the change where the help names only one.
 
 Source: DeepSpeed, runtime/config.py (_batch_assertion); Megatron-LM, num_microbatches_calculator.
 

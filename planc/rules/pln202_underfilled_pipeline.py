@@ -29,7 +29,8 @@ Instead:
     }
 
 Fix: use a larger global batch, a smaller micro batch or fewer stages. Megatron's interleaved schedule takes
-    micro batches in groups of at least the stages: the last group may not be smaller.
+    micro batches in groups of at least the stages: the last group may not be smaller. `--unsafe-fixes` makes
+    the change where the help names only one.
 
 Source: Megatron-LM, pipeline_parallel/schedules.py; PyTorch 2.13, distributed/pipelining/schedules.py;
     Narayanan et al. (2021).

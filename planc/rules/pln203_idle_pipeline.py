@@ -29,7 +29,7 @@ Instead:
     }
 
 Fix: use more micro batches (a larger global batch, a smaller micro batch), fewer stages, or an interleaved
-    schedule.
+    schedule. `--unsafe-fixes` makes the change where the help names only one.
 
 Source: Narayanan et al., Efficient Large-Scale Language Model Training (2021), section 2.2.
 
@@ -53,6 +53,8 @@ from planc.rules.rule import Rule
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """An idle share over the limit; a pipeline that is not even filled is PLN202's."""
+    if facts["pipeline"] not in ("1f1b", "interleaved"):
+        return  # the label and the help have the arithmetic of these two
     idle = facts["pipeline.bubble"]
     if 100 * idle <= IDLE_PERCENT or is_underfilled(plan, facts) or not world_agrees(facts):
         return

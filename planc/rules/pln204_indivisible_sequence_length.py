@@ -28,7 +28,8 @@ Instead:
       precision = bf16
     }
 
-Fix: choose a sequence length that the pieces divide, or other sizes.
+Fix: choose a sequence length that the pieces divide, or other sizes. `--unsafe-fixes` makes the change where
+    the help names only one.
 
 Source: Megatron-LM, arguments.py (a multiple of 2 x context-parallel-size); torchtitan,
     ParallelDims.seq_len_divisor; DeepSpeed, ulysses_sp.py.

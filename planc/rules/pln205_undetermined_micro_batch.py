@@ -25,7 +25,8 @@ Instead:
       precision = bf16
     }
 
-Fix: write `micro` or `accumulation`; the help lists the pairs that fit.
+Fix: write `micro` or `accumulation`; the help lists the pairs that fit. `--unsafe-fixes` makes the change where
+    the help names only one.
 
 Source: DeepSpeed, runtime/config.py (_set_batch_related_parameters).
 

@@ -27,8 +27,9 @@ Instead:
       precision = bf16
     }
 
-Fix: use sizes that are multiples of micro x replicas, and an increment that leads from the first to the
-    global batch. A run with `resume` may have the smaller sizes behind it, and is not held to them.
+Fix: use sizes that are multiples of micro x replicas, and an increment that leads from the first to the global
+    batch. A run with `resume` may have the smaller sizes behind it, and is not held to them. `--unsafe-fixes`
+    makes the change where the help names only one.
 
 Source: Megatron-LM, num_microbatches_calculator.py.
 

@@ -27,7 +27,8 @@ Instead:
       precision = bf16
     }
 
-Fix: write one ascending entry a size, all in tokens or all in samples, the first 0.
+Fix: write one ascending entry a size, all in tokens or all in samples, the first 0. `--unsafe-fixes` puts the
+    places in order where that is all.
 
 Source: Megatron-LM, num_microbatches_calculator.py.
 

@@ -28,8 +28,9 @@ Instead:
       precision = bf16
     }
 
-Fix: use a higher stage, more cards, or more tensor or pipeline ranks; the help says what would fit by the
-    same formulas. What activations need comes on top.
+Fix: use a higher stage, more cards, or more tensor or pipeline ranks; the help says what would fit by the same
+    formulas. What activations need comes on top. `--unsafe-fixes` makes the change where the help names only
+    one.
 
 Source: Rajbhandari et al., ZeRO (2020), sections 3 and 5, figure 1.
 

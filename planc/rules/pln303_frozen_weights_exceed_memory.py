@@ -28,8 +28,8 @@ Instead:
       precision = bf16
     }
 
-Fix: shard the weights with stage 3, split them over tensor or pipeline ranks, or keep them in a smaller
-    dtype with `base`.
+Fix: shard the weights with stage 3, split them over tensor or pipeline ranks, or keep them in a smaller dtype
+    with `base`. `--unsafe-fixes` writes stage 3 where that is enough.
 
 Source: Hu et al., LoRA (2021), section 4.2; Dettmers et al., QLoRA (2023), section 3, for nf4 at half a
     byte a parameter.

@@ -26,8 +26,8 @@ Instead:
       precision = fp16
     }
 
-Fix: use a precision that the card has, or another card. What a card does not say about a precision is taken
-    as unknown.
+Fix: use a precision that the card has, or another card. What a card does not say about a precision is taken as
+    unknown. `--unsafe-fixes` makes the change where the help names only one.
 
 Source: NVIDIA: bf16 from compute capability 8.0 on, fp8 from 8.9, fp4 from 10.0.
 

@@ -30,7 +30,8 @@ Instead:
     }
 
 Fix: keep the tensor size within the domain and use pipeline ranks for the rest. If the fast link does span
-    nodes, say so: `domain = 72` in the cluster.
+    nodes, say so: `domain = 72` in the cluster. `--unsafe-fixes` makes the change where the help names only
+    one.
 
 Source: Narayanan et al., Efficient Large-Scale Language Model Training (2021), takeaway 1; Megatron-LM,
     parallel_state (tensor ranks are consecutive).

@@ -29,6 +29,7 @@ Instead:
     }
 
 Fix: use letters, digits, `_`, `-` and `.`, at most 63 of them, the first a letter, a digit or `_`.
+    `--unsafe-fixes` writes the name with dashes.
 
 Source: Kubernetes, object names (63 characters of a DNS label); POSIX, portable file names.
 

@@ -27,7 +27,8 @@ Instead:
       precision = bf16
     }
 
-Fix: write the file alone, and its arguments in `args`; the launcher starts python itself.
+Fix: write the file alone, and its arguments in `args`; the launcher starts python itself. `--unsafe-fixes`
+    does.
 
 Source: torchrun and accelerate launch: the training script is one argument.
 

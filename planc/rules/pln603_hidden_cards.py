@@ -28,6 +28,7 @@ Instead:
     }
 
 Fix: leave the variable to Slurm and the launcher, or list as many cards as `gpus_per_node` says.
+    `--unsafe-fixes` removes it unless fewer ranks are an answer too.
 
 Source: CUDA C++ Programming Guide, environment variables; torch.cuda.set_device.
 

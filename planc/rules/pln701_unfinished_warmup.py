@@ -30,6 +30,7 @@ Instead:
     }
 
 Fix: use a shorter warm-up, or a share of the whole such as `5 %`; or correct `total` or `train.duration`.
+    `--unsafe-fixes` writes the longest.
 
 Source: deepspeed/runtime/lr_schedules.py, WarmupDecayLR and WarmupCosineLR.
 

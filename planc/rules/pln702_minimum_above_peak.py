@@ -29,7 +29,8 @@ Instead:
       precision = bf16
     }
 
-Fix: write the rate itself; a tenth of a peak of 2e-4 is `minimum = 2e-5`.
+Fix: write the rate itself; a tenth of a peak of 2e-4 is `minimum = 2e-5`. `--unsafe-fixes` takes the share of
+    the peak.
 
 Source: Megatron-LM, min_lr; deepspeed/runtime/lr_schedules.py, cos_min_ratio, is a share.
 

@@ -22,7 +22,8 @@ Example:
 {_PLAN.replace("nodes = 1", "nodes : 1")}
 Instead:
 {_PLAN}
-Fix: the message names what was found and what was expected there.
+Fix: the message names what was found and what was expected there; where only one text can be meant, `--fix`
+    writes it.
 
 Source: grammar/plan.lark.
 
