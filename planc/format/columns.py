@@ -14,6 +14,9 @@ _ENDS_NAME = frozenset(("EQUAL", "LBRACE", "IN"))
 _CLAUSES = frozenset(("WHEN", "BECAUSE"))
 _NOWHERE = -1
 
+#: A line that is longer than this where a column would begin takes no part in it.
+_WIDEST = 120
+
 
 class Line(NamedTuple):
     """A line of the result, without what its columns add.
@@ -99,11 +102,11 @@ def _runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
 def _set_in_columns(run: list[Line]) -> Iterator[str]:
     rows = [line for line in run if line.text]
     for start, end in _stretches(rows):
-        width = max(line.column for line in rows[start:end])
+        width = _width(line.column for line in rows[start:end])
         rows[start:end] = [_widened(line, line.column, width) for line in rows[start:end]]
-    width = max((line.clause for line in rows), default=_NOWHERE)
+    width = _width(line.clause for line in rows)
     rows = [_widened(line, line.clause, width) for line in rows]
-    width = max((len(line.text) for line in rows if line.comment), default=0)
+    width = max(0, _width(len(line.text) for line in rows if line.comment))
     following = iter(rows)
     for line in run:
         if not line.text:
@@ -111,6 +114,10 @@ def _set_in_columns(run: list[Line]) -> Iterator[str]:
             continue
         row = next(following)
         yield f"{row.text:<{width}}{_BEFORE_COMMENT}{row.comment}" if row.comment else row.text
+
+
+def _width(offsets: Iterable[int]) -> int:
+    return max((offset for offset in offsets if offset <= _WIDEST), default=_NOWHERE)
 
 
 def _stretches(rows: list[Line]) -> Iterator[tuple[int, int]]:
@@ -123,8 +130,8 @@ def _stretches(rows: list[Line]) -> Iterator[tuple[int, int]]:
 
 
 def _widened(line: Line, at: int, width: int) -> Line:
-    """A line with blanks put in at an offset, so that what stands there begins at `width`."""
-    if at < 0 or at == width:
+    """A line with blanks put in at an offset, so that what stands there begins at `width`, if it begins before."""
+    if at < 0 or width <= at:
         return line
     blanks = width - at
     text = line.text[:at] + " " * blanks + line.text[at:]

@@ -8,7 +8,8 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.format.columns import text_of
 from planc.format.layout import words
 from planc.format.pieces import COMMENT, pieces
-from planc.source import MAX_BYTES, Source
+from planc.source import MAX_BYTES, Source, Span
+from planc.syntax.faults import FILE_TOO_LARGE
 from planc.syntax.lexer import END, Token
 from planc.syntax.parse import cut, parse, parse_part, scan
 
@@ -33,6 +34,10 @@ def format_source(source: Source) -> Formatted:
     text = text_of(words(pieces(source.text, tokens)))
     if text != source.text and _essence(text, scan(text)) != _essence(source.text, tokens):
         raise AssertionError(f"the layout of {source.name!r} would change what it says")
+    if MAX_BYTES < len(text.encode()):  # what is read now could not be read again
+        label = f"{len(text.encode()):,} bytes; the limit is {MAX_BYTES:,}"
+        fault = FILE_TOO_LARGE.at(Span(source, 0, 0), "the file would be larger than 1 MiB in its layout", label)
+        return Formatted(None, (fault,))
     return Formatted(text, ())
 
 

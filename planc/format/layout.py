@@ -59,15 +59,15 @@ def words(found: Sequence[Piece]) -> list[Word]:
     """The words of a sound text, the last of which is its end."""
     spanning = _spanning(found)
     frames = [_Frame(FILE, True, 0, 0)]
-    began = [(0, 0)]  # for each frame the line on which its last entry began, in the result and in the text
-    line = indent = 0
+    began = [0]  # for each frame the line of the text on which its last entry began
+    indent = 0
     out: list[Word] = []
     left = Piece(FILE, "", -1, False, False, ())
     for at, piece in enumerate(found):
         frame = frames[-1]
         closes = piece.type in CLOSING or piece.type == END
         starts = not closes and _starts(frame, left, piece)
-        spanned = began[-1] != (line, left.line)
+        spanned = began[-1] != left.line
         breaks = _breaks(frame, left, piece, starts, closes, spanned)
         following = found[at + 1] if at + 1 < len(found) else piece
         if _has_comma(frame, left, piece, starts, closes, breaks) or (
@@ -77,7 +77,6 @@ def words(found: Sequence[Piece]) -> list[Word]:
         edge = starts or closes
         inner = frame.indent if edge else frame.indent + 1
         if breaks:
-            line += 1
             indent = frame.closing_indent if closes else inner
         before = "" if breaks else _blanks(frame, left, piece, starts)
         text = _text(piece, following)
@@ -86,10 +85,10 @@ def words(found: Sequence[Piece]) -> list[Word]:
         begun = frame.type if starts else ""
         out.append(Word(piece.type, text, before, breaks, blank, piece.comments, begun, edge, depth, indent, inner))
         if starts:
-            began[-1] = line, piece.line
+            began[-1] = piece.line
         if piece.type in OPENING:
             frames.append(_Frame(piece.type, at in spanning, indent + 1, indent))
-            began.append((line, piece.line))
+            began.append(piece.line)
         elif piece.type in CLOSING:
             frames.pop()
             began.pop()

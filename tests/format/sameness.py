@@ -12,8 +12,8 @@ from planc.syntax.lexer import CLOSING, END, Token
 from planc.syntax.parse import parse, scan
 from tests.syntax.trees import plain
 
-#: A comma alone on its line goes, and with it what comments said of that line.
-COMMA_ALONE = re.compile(r"^[ \t]*,[ \t\r]*(?:#|$)", re.M)
+#: The comma that begins a line goes to the line before; what a comment said of the line by it alone goes with it.
+COMMA_FIRST = re.compile(r"^[ \t]*,[ \t\r]*(?:#|$)|#[^\n]*\n\s*,", re.M)
 
 
 def tree(text: str) -> Any:
@@ -60,7 +60,7 @@ def check(text: str) -> str:
     assert formatted is not None, text
     assert tree(formatted) == tree(text), (text, formatted)
     assert comments(formatted) == comments(text), (text, formatted)
-    if not COMMA_ALONE.search(text):
+    if not COMMA_FIRST.search(text):
         assert spoken_of(formatted) == spoken_of(text), (text, formatted)
     assert format_text(formatted) == formatted, (text, formatted)
     _check_blanks(formatted)

@@ -35,8 +35,13 @@ BODIES: dict[str, tuple[str, str]] = {
         'x=require a because "b"\nforbid longer==1 when c because "d"',
         'x = require a       because "b"\nforbid longer == 1  when c  because "d"',
     ),
+    "clauses of several rules on a line share none": (
+        'require a because "b" warn c\nrequire longer because "d" warn e',
+        'require a  because "b"  warn c\nrequire longer  because "d"  warn e',
+    ),
     "a clause on its own line": ('require a\nbecause "b"', 'require a\n  because "b"'),
     "breaks beside operators stay": ("a = b +\nc\n* d", "a = b +\n  c\n  * d"),
+    "a break before not": ("a = require b\nnot\nin [c]", "a = require b\n  not in [c]"),
     "other breaks inside an entry go": ("a =\n1\nb\n{ c = 2 }\nd\nin\n[1]", "a = 1\nb { c = 2 }\nd in [1]"),
     "signs": ("a = - 1 - -b*+c", "a = -1 - -b * +c"),
     "words and paths": ("a = min( b . c,8 )..( 1 + d )", "a = min(b.c, 8)..(1 + d)"),
@@ -58,6 +63,7 @@ BODIES: dict[str, tuple[str, str]] = {
     ),
     "what is no unit": ("a = 80foo  b = 80  foo  c = 8 Ki", "a = 80foo  b = 80 foo  c = 8 Ki"),
     "a unit before in": ("a = require 80GB in [b]", "a = require 80GB in [b]"),
+    "a percent sign before in": ("a = require 8% in [b]", "a = require 8 % in [b]"),
     "a unit that would become one with in": ("a = require 80 GB\nin [b]", "a = require 80GB in [b]"),
     "a unit that cannot touch": ("a = require 4Mi tokens\nin [b]", "a = require 4Mi tokens\n  in [b]"),
     "a comma between a kind and a name": ("a = plan, b { c = 1 }", "a = plan,  b { c = 1 }"),
@@ -72,6 +78,7 @@ HELD = (
     "plan p {\n  a =\n    1  # planc: allow x -- y\n}\n",
     "plan p {\n  # planc: allow x -- y\n  a =\n    1\n}\n",
     "plan p {\n  # planc: allow x -- y\n  a {\n    b = 1\n  }  c = 2\n}\n",
+    "plan p {\n  a {\n    b = 1 }  c { d = 2  # planc: allow x -- y\n      e = 3  # f\n    }\n}\n",
 )
 
 
@@ -115,6 +122,15 @@ def test_every_suffix_touches(suffix: str) -> None:
 )  # fmt: skip
 def test_files(text: str, expected: str) -> None:
     assert check(text) == expected
+
+
+def test_a_very_long_line_pushes_nothing_to_the_right() -> None:
+    long = "x" * 120
+    body = f"  {long} = 1  # c\n  a = 1  # d\n  bc = 2  # e\n"
+    assert check(f"plan p {{\n{body}}}\n") == f"plan p {{\n  {long} = 1  # c\n  a  = 1  # d\n  bc = 2  # e\n}}\n"
+    rows = "".join(f"  forbid a == {number:03}  because {chr(34)}b{chr(34)}\n" for number in range(3))
+    rule = f'  forbid {long} == 1  because "b"\n'
+    assert check(f"policy p {{\n{rule}{rows}}}\n") == f"policy p {{\n{rule}{rows}}}\n"
 
 
 def test_the_page_shows_what_is_done() -> None:

@@ -92,6 +92,13 @@ def test_what_cannot_be_read_is_said() -> None:
     assert [found.code for found in formatted.diagnostics] == ["PLN001"]
 
 
+def test_a_layout_that_could_not_be_read_again_is_refused() -> None:
+    bodies = "a{b{c{d=1}\n}\n}\n" * 5000
+    formatted = format_source(Source("x", f"plan p{{{'{'.join(['a'] * 20)}{{{bodies}{'}' * 21}"))
+    assert formatted.text is None
+    assert [found.code for found in formatted.diagnostics] == ["PLN002"]
+
+
 @given(st.text(max_size=200))
 def test_any_text_is_answered(text: str) -> None:
     if _is_sound(text):
