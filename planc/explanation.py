@@ -6,7 +6,9 @@ explained is what was done.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from planc.diagnostics import amounts
@@ -115,6 +117,7 @@ def value_text(path: str, value: Any, unit: str = "") -> str:
     return _count(value)
 
 
+@lru_cache(1024)
 def field_of(path: str) -> Field | None:
     """The field of the language that a plan's path names, or None if there is none."""
     section, field = "plan", None
@@ -152,7 +155,7 @@ def _numbers(path: str, facts: list[Facts]) -> list[Number]:
     for own in facts:
         alike.setdefault(_comparable(own, path), []).append(own)
     fact = FACTS[path]
-    parts = docstring_parts(fact.formula.__doc__)
+    parts = _page(fact.formula.__doc__)
     found = []
     for group in alike.values():
         value = group[0][path]
@@ -175,25 +178,33 @@ def _numbers(path: str, facts: list[Facts]) -> list[Number]:
     return found
 
 
+@lru_cache(512)
+def _page(docstring: str | None) -> dict[str, str]:
+    """The parts of a formula's docstring; an editor or a search explains many plans."""
+    return docstring_parts(docstring)
+
+
 def _reason(unknown: Unknown) -> str:
     return "`--step-time` is not given" if _STEP in unknown.missing[:1] else unknown.reason
 
 
 def _inputs(facts: Facts, paths: tuple[str, ...]) -> list[Input]:
+    return [Input(name, value, value_text(name, value)) for name, value in _given(facts, paths)]
+
+
+def _given(facts: Facts, paths: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """What a formula was given; of optional inputs those that are set."""
-    found = []
     for path in dict.fromkeys(paths):
         name = path.removesuffix("?")
         if path.endswith("?") and name not in FACTS and facts.plan.find(name) is None:
             continue
         value = facts[name]
         if not (path.endswith("?") and isinstance(value, Unknown) and value.unset):
-            found.append(Input(name, value, value_text(name, value)))
-    return found
+            yield name, value
 
 
 def _comparable(facts: Facts, path: str) -> tuple[Any, ...]:
-    values = [facts[path], *(given.value for given in _inputs(facts, FACTS[path].inputs))]
+    values = [facts[path], *(value for _, value in _given(facts, FACTS[path].inputs))]
     return tuple(id(value) if isinstance(value, Record) else value for value in values)
 
 
@@ -223,6 +234,8 @@ def _in_unit(value: Any, unit: str) -> str:
         return amounts.percent_text(value)
     if unit in ("count", "word"):
         return _count(value)
+    if unit == "tokens/s":
+        return f"{_count(value)} {unit}"
     return f"{_count(value)} {unit.removesuffix('s') if value == 1 else unit}"
 
 

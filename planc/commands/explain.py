@@ -175,7 +175,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--step-time",
         metavar="TIME",
-        help="time of a step without communication, such as 200ms: gives the share that communication would take",
+        help="time of a step without communication, such as 200ms: gives the share that communication would take, and "
+        "tokens per second, MFU and HFU of a step that takes this long",
     )
     made.add_argument("--set", **SET)  # type: ignore[arg-type]
     made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")

@@ -27,8 +27,34 @@ def divide(dividend: Any, divisor: Any) -> Any:
         left, right = real(dividend), real(divisor)
         if isinstance(left, Unknown):
             return left
-        return right if isinstance(right, Unknown) else left / right
+        if isinstance(right, Unknown):
+            return right
+        return _finite(left / right) if right else Unknown("a division by zero")  # a Fraction may be 0 as a float
     return exact(dividend, divisor)
+
+
+def product(left: Any, right: Any) -> Any:
+    """left x right: exact for exact numbers; with an array in floats, where counts may pass 2^63."""
+    if is_array(left) or is_array(right):
+        return wide(_plain(left)) * wide(_plain(right))
+    if not isinstance(left, float) and not isinstance(right, float):
+        return left * right
+    left, right = real(left), real(right)
+    if isinstance(left, Unknown):
+        return left
+    return right if isinstance(right, Unknown) else _finite(left * right)
+
+
+def total(*terms: Any) -> Any:
+    """The sum of the terms: exact for exact numbers, in floats where one is an array."""
+    if any(map(is_array, terms)):
+        return sum(wide(_plain(term)) for term in terms)
+    return sum(terms)
+
+
+def wide(value: Any) -> Any:
+    """An array in floats, so that its products may pass 2^63; a number as it is."""
+    return value * 1.0 if is_array(value) else value
 
 
 def whole(dividend: Any, divisor: Any) -> Any:
@@ -72,6 +98,11 @@ def real(value: Any) -> Any:
         return float(value)
     except OverflowError:
         return Unknown("a number beyond the range of floats")
+
+
+def _finite(value: float) -> Any:
+    """A float that is not infinite, or Unknown."""
+    return value if abs(value) < float("inf") else Unknown("a number beyond the range of floats")
 
 
 def _plain(value: Any) -> Any:

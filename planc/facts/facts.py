@@ -10,7 +10,7 @@ from planc.facts.engine import Engine, engine_value
 from planc.facts.fact import Fact
 from planc.plan.model import Plan, Unknown
 
-_SUBJECTS = ("ranks", "batch", "parameters", "memory", "communication", "pipeline")
+_SUBJECTS = ("ranks", "batch", "parameters", "memory", "communication", "pipeline", "flops", "throughput")
 
 
 class Facts:

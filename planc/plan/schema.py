@@ -14,6 +14,8 @@ from planc.plan.units import (
     BANDWIDTH,
     BYTES,
     EPOCHS,
+    FLOP,
+    FLOP_PER_TOKEN,
     PLAIN,
     POWER,
     RATE,
@@ -532,7 +534,7 @@ WRITTEN_OTHERWISE: dict[str, str] = {
 TARGETS = tuple(dict.fromkeys((*TRAINERS, "torchrun", "slurm", *ANNOUNCED)))
 
 #: Derived numbers that are floats: times and shares. `==` on them is a fault.
-APPROXIMATE = frozenset(("memory.headroom", "communication.data.time", "pipeline.bubble"))
+APPROXIMATE = frozenset(("memory.headroom", "communication.data.time", "pipeline.bubble", "pipeline.bubble_with_head"))
 
 #: Derived numbers that a policy may read, with their dimension; the facts supply them.
 DERIVED: dict[str, Dimension] = {
@@ -550,4 +552,11 @@ DERIVED: dict[str, Dimension] = {
     "communication.data.bytes": BYTES,
     "communication.data.time": TIME,
     "pipeline.bubble": PLAIN,
+    "pipeline.bubble_with_head": PLAIN,
+    "pipeline.first_in_flight": PLAIN,
+    "pipeline.last_in_flight": PLAIN,
+    "flops.per_token": FLOP_PER_TOKEN,
+    "flops.step": FLOP,
+    "flops.hardware_step": FLOP,
+    "flops.peak": RATE,
 }

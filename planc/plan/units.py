@@ -16,6 +16,8 @@ BYTES: Dimension = (("byte", 1),)
 BANDWIDTH: Dimension = (("byte", 1), ("second", -1))
 TIME: Dimension = (("second", 1),)
 RATE: Dimension = (("flop", 1), ("second", -1))
+FLOP: Dimension = (("flop", 1),)
+FLOP_PER_TOKEN: Dimension = (("flop", 1), ("token", -1))
 POWER: Dimension = (("watt", 1),)
 TOKENS: Dimension = (("token", 1),)
 STEPS: Dimension = (("step", 1),)
@@ -39,6 +41,8 @@ NAMES: dict[Dimension, str] = {
     BANDWIDTH: "a bandwidth",
     TIME: "a time",
     RATE: "a compute rate",
+    FLOP: "a number of FLOPs",
+    FLOP_PER_TOKEN: "a number of FLOPs per token",
     POWER: "a power",
     TOKENS: "a number of tokens",
     STEPS: "a number of steps",

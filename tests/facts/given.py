@@ -17,7 +17,7 @@ DEFAULTS: Mapping[str, Any] = {
     "parallel.tensor": 1, "parallel.pipeline": 1, "parallel.context": 1,
     "parallel.expert": 1, "parallel.expert_tensor": 1,
     "shard.stage": 0, "precision": "bf16", "precision.gradients": "bf16", "precision.master": "fp32",
-    "optimizer": "adamw", "optimizer.states": "fp32", "pipeline": "1f1b",
+    "recompute": "none", "optimizer": "adamw", "optimizer.states": "fp32", "pipeline": "1f1b",
     "pipeline.embedding_as_layer": False, "pipeline.loss_as_layer": False,
     "model.bias": "none", "model.attention": "full", "model.norm": "rmsnorm", "model.gated": True,
     "model.positions": "rope", "model.tied": False, "model.mtp_layers": 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import pytest
 
@@ -16,6 +17,7 @@ numpy = pytest.importorskip("numpy", reason="numpy is not installed")
 GIVEN = {
     "cluster__nodes": 8, "cluster__gpus_per_node": 8, "cluster__domain": 8,
     "cluster__intra_node": 450 * 10**9, "cluster__inter_node": 50 * 10**9, "cluster__gpu__usable_memory": 78 * 2**30,
+    "cluster__gpu__bf16": 989 * 10**12, "recompute": "full",
     "model__layers": 80, "model__hidden": 8192, "model__heads": 64, "model__kv_heads": 8, "model__head_dim": 128,
     "model__ffn": 28672, "model__vocab": 128_256, "parallel__data": 16, "shard__size": 16,
     "batch__global": 512, "batch__micro": 1, "batch__accumulation": 32, "batch__sequence_length": 8192,
@@ -28,7 +30,8 @@ AXES = {
     "parallel__data": (1, 2, 16, 24), "shard__size": (1, 2, 16), "shard__stage": (0, 1, 2, 3),
     "batch__micro": (1, 2, 3), "batch__accumulation": (1, 8, 64), "batch__global": (64, 100, 512),
     "cluster__nodes": (1, 3, 8, 64), "cluster__gpus_per_node": (4, 8), "cluster__domain": (4, 8, 72),
-    "model__layers": (30, 80), "model__vocab": (32_000, 128_256),
+    "batch__sequence_length": (4096, 131_072), "model__hidden": (4096, 16_384), "model__heads": (32, 96),
+    "model__ffn": (14_336, 53_248), "model__layers": (30, 80), "model__vocab": (32_000, 128_256),
 }  # fmt: skip
 
 
@@ -73,6 +76,18 @@ def test_arithmetic_on_arrays():
         assert list(function(numbers, divisors)) == expected
     assert list(arithmetic.divide(numbers, 2)) == [3.5, 4.0, 4.5, 4.5]
     assert list(arithmetic.where(numbers < 9, numbers, -1)) == [7, 8, -1, -1]
+
+
+def test_counts_beyond_64_bits():
+    numbers = numpy.array([2**40, 3 * 2**40])
+    assert list(arithmetic.product(numbers, 2**40)) == [2.0**80, 3 * 2.0**80]
+    assert list(arithmetic.product(Fraction(1, 2), numbers)) == [2.0**39, 3 * 2.0**39]
+    assert list(arithmetic.total(Fraction(1, 2), numpy.array([1, 2]), 2**70)) == [2.0**70, 2.0**70]
+    given = {**GIVEN, "model__hidden": numpy.array([4096, 10**6]), "model__layers": 1000, "batch__global": 10**6}
+    steps = facts_of(**given)["flops.step"]
+    for hidden, item in zip((4096, 10**6), steps, strict=True):
+        assert facts_of(**{**given, "model__hidden": hidden})["flops.step"] == pytest.approx(item, rel=1e-12)
+    assert 2**63 < steps[0]
 
 
 def test_hybrid_links_need_both_bandwidths():

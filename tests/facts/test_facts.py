@@ -56,6 +56,12 @@ def test_arithmetic_is_exact_and_never_raises():
     assert isinstance(arithmetic.divide(1.0, 10**400), Unknown)
     assert isinstance(arithmetic.divide(10**400, 1.5), Unknown)
     assert isinstance(arithmetic.real(10**400), Unknown)
+    assert isinstance(arithmetic.divide(1.0, Fraction(1, 10**400)), Unknown)
+    assert isinstance(arithmetic.divide(1e300, 1e-300), Unknown)
+    assert isinstance(arithmetic.product(1e300, 10**300), Unknown)
+    assert isinstance(arithmetic.product(0.5, 10**400), Unknown)
+    assert arithmetic.product(Fraction(1, 3), 10**30) == Fraction(10**30, 3)
+    assert arithmetic.total(1, Fraction(1, 2)) == Fraction(3, 2)
     for divisor in (0, 0.0, Fraction(0)):
         assert isinstance(arithmetic.divide(1, divisor), Unknown)
         assert arithmetic.whole(5, divisor) == 0
