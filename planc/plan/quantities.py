@@ -124,7 +124,7 @@ def _with_units(
     if glued is not None and glued in SUFFIXES:
         if spaced is not None and spaced not in COUNTED:
             if spaced not in UNITS:
-                return _unknown(number, spaced)
+                return _unknown(number, spaced, number.span.end)
             return UNKNOWN_UNIT.at(
                 number.span,
                 f"the suffix `{glued}` goes with no `{spaced}`",
@@ -135,7 +135,7 @@ def _with_units(
     if glued is not None and spaced is not None:
         unknown = glued if glued not in UNITS else spaced
         return (
-            _unknown(number, unknown)
+            _unknown(number, unknown, number.span.end if unknown is spaced else _end_of_glued(number))
             if unknown not in UNITS
             else UNKNOWN_UNIT.at(number.span, f"two units: `{glued}` and `{spaced}`")
         )
@@ -143,14 +143,18 @@ def _with_units(
     if unit is None:
         return Amount(exact(numerator, denominator), PLAIN)
     if unit not in UNITS:
-        return _unknown(number, unit)
+        return _unknown(number, unit, number.span.end)
     dimension, factor, divisor = UNITS[unit]
     return Amount(exact(numerator * factor, denominator * divisor), dimension)
 
 
-def _unknown(number: Number, unit: str) -> Diagnostic:
+def _end_of_glued(number: Number) -> int:
+    return number.span.start + len(number.text.split()[0])
+
+
+def _unknown(number: Number, unit: str, end: int) -> Diagnostic:
     """The fault of a unit that does not exist; a fix where only one unit can be meant."""
-    place = number.span._replace(start=number.span.end - len(unit))
+    place = Span(number.span.source, end - len(unit), end)
     if unit in SUFFIXES:
         touching = f"{number.text.split()[0]}{unit}"
         help = (f"the suffix touches its number: `{touching}`",)
@@ -170,5 +174,6 @@ def _unknown(number: Number, unit: str) -> Diagnostic:
         return UNKNOWN_UNIT.at(place, f"unknown unit `{unit}`", help=(text,), fixes=fixes)
     near = all_nearest(unit, (*UNITS, *SUFFIXES))
     guess = (f"did you mean `{near[0]}`?",) if near else ()
-    fixes = instead(place, (name for name in near if name in UNITS))
+    touches = place.source.text[place.start - 1 : place.start].strip() != ""  # as a suffix has to
+    fixes = instead(place, (name for name in near if name in UNITS or touches))
     return UNKNOWN_UNIT.at(place, f"unknown unit `{unit}`", help=guess, fixes=fixes)

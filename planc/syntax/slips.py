@@ -317,9 +317,10 @@ def _spelled(place: Span, character: str) -> tuple[Fix, ...]:
     if character == ";":
         return (Fix("remove the `;`", (Edit(place, ""),), safe=True),)
     word = {"&": "and", "|": "or", "!": "not"}.get(character)
-    if word is None:
-        return ()
     text = place.source.text
+    torn = text[place.end : place.end + 1] == "=" or (character == "!" and text[place.start - 1].isalnum())
+    if word is None or torn:
+        return ()
     before = "" if text[place.start - 1 : place.start] in (" ", "\t", "\n", "(", "") else " "
     after = "" if text[place.end : place.end + 1] in (" ", "\t", "\n") else " "
     return (Fix(f"write `{word}`", (Edit(place, f"{before}{word}{after}"),), safe=True),)
