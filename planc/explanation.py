@@ -242,4 +242,4 @@ def _in_unit(value: Any, unit: str) -> str:
 def _count(value: Any) -> str:
     """A count as the language writes it, in groups of three digits if it is long."""
     text = amounts.count_text(value)
-    return f"{value:_}" if text.isdigit() and 5 < len(text) else text
+    return f"{int(text):_}" if text.isdigit() and 5 < len(text) else text

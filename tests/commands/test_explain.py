@@ -66,6 +66,23 @@ def test_the_numbers_of_a_published_layout(tmp_path: Path) -> None:
     assert share["inputs"][1] == {"path": "step.without_communication", "value": 0.2, "text": "200 ms"}
 
 
+def test_a_step_time_gives_tokens_per_second_and_mfu(tmp_path: Path) -> None:
+    """64 x 8192 tokens in 10 s, on 8 cards; 6 FLOPs for a weight of a product, 6 L h s for causal scores and values."""
+    text = SEVEN.replace("STAGE", "0").replace("bf16 = true", "bf16 = 500 TFLOPS")
+    text = text.replace("micro = 1", "micro = 1  sequence_length = 8Ki")
+    found = numbers(explained(tmp_path, text, "--step-time", "10s"))
+    assert found["step.tokens_per_second"]["text"] == "52429 tokens/s"
+    assert found["step.tokens_per_second_per_card"]["value"] == 6553.6
+    weights = 6_738_415_616 - 32_000 * 4096 - 65 * 4096
+    flops = 6 * weights + 6 * 32 * 8192 * 4096
+    assert found["flops.per_token"]["value"] == flops
+    assert found["step.mfu"]["value"] == pytest.approx(6553.6 * flops / 500e12)
+    assert found["step.hfu"]["value"] == found["step.mfu"]["value"]
+    assert found["flops.peak"]["text"] == "500 TFLOPS"
+    fast = numbers(explained(tmp_path, text, "--step-time", "500ms"))["step.tokens_per_second"]
+    assert fast["text"] == "1_048_576 tokens/s"
+
+
 def test_an_unknown_number_says_what_would_supply_it(tmp_path: Path) -> None:
     found = numbers(explained(tmp_path, CLEAN.replace("link = 450 GB/s", "")))
     for path in ("communication.data.bandwidth", "communication.data.time", "communication.data.share"):
