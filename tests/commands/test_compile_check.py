@@ -445,7 +445,8 @@ def test_a_diff_shows_what_would_be_written(folder: Path) -> None:
     assert f"--- /dev/null\ton disk\n+++ {CONFIG}\tas compiled\n" in "\n".join(lines)
     start = lines.index(f"--- {SCRIPT}\ton disk")
     assert lines[start + 1] == f"+++ {SCRIPT}\tas compiled"
-    assert lines[start + 3 : start + 7] == ["-one\ttab", "-\\x1b[2J\\u202e two\\r", "-last", "\\ No newline at end of file"]
+    no_end = "\\ No newline at end of file"
+    assert lines[start + 3 : start + 7] == ["-one\ttab", "-\\x1b[2J\\u202e two\\r", "-last", no_end]
     data = document(folder, "--diff", expect=1)
     diffs = [each["diff"] for each in data["folders"][0]["findings"]]
     assert all(text.startswith("--- ") for text in diffs)
