@@ -116,7 +116,7 @@ def _kind(here: Here) -> Diagnostic | None:
         name = here.text(1)
         return replacement(here.span(1, 1), f"`{name}` is no name", f'"{name}"', label="a name begins with a letter")
     near = all_nearest(text, KINDS)
-    if near and here.token().type == "NAME" and here.token(1).type in ("NAME", "STRING"):
+    if near and text not in KINDS and here.token().type == "NAME" and here.token(1).type in ("NAME", "STRING"):
         help, fixes = (f"did you mean `{near[0]}`?",), guesses(here.span(), *near)
         return SYNTAX_ERROR.at(here.span(), f"`{text}` is no kind of block", help=help, fixes=fixes)
     if here.token().type == "KEY":
