@@ -20,8 +20,9 @@ from planc.plan.schema import SECTIONS, Field
 from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME, Amount
 
 MEMORY_NOTE = (
-    "memory counts model states only (weights, gradients, optimizer); activations, buffers and fragmentation come on "
-    "top, so `memory.free` and `memory.headroom` are upper bounds"
+    "`memory.total` counts model states only (weights, gradients, optimizer); activations and logits "
+    "(`memory.activations_peak`), buffers and fragmentation come on top, so `memory.free` and `memory.headroom` are "
+    "upper bounds"
 )
 
 _STEP = "step.without_communication"

@@ -12,19 +12,22 @@ class Engine(NamedTuple):
 
     weights_in_fp32: the resident weights are fp32 shards, cast to the compute dtype when they are gathered (FSDP2);
         else they are kept in the compute dtype, beside the optimizer's master copy.
+    fused: norms and activation functions of its layers are one kernel each (TransformerEngine), else modules of PyTorch run
+        op by op.
     convention: what is kept, in words, for `explain`.
     """
 
     name: str
     weights_in_fp32: bool
+    fused: bool
     convention: str
 
 
 ENGINES: dict[str, Engine] = {
-    "deepspeed": Engine("deepspeed", False, "weights and gradients in the compute dtype, fp32 master weights and moments"),
-    "fsdp2": Engine("fsdp2", True, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
-    "megatron": Engine("megatron", False, "weights in the compute dtype, gradients in `precision.gradients`, fp32 master weights and moments"),
-    "generic": Engine("generic", False, "no trainer is emitted: weights and gradients in the compute dtype, fp32 master weights and moments"),
+    "deepspeed": Engine("deepspeed", False, False, "weights and gradients in the compute dtype, fp32 master weights and moments"),
+    "fsdp2": Engine("fsdp2", True, False, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
+    "megatron": Engine("megatron", False, True, "weights in the compute dtype, gradients in `precision.gradients`, fp32 master weights and moments"),
+    "generic": Engine("generic", False, False, "no trainer is emitted: weights and gradients in the compute dtype, fp32 master weights and moments"),
 }  # fmt: skip
 
 _BY_TARGET: dict[str, str] = {

@@ -10,7 +10,10 @@ from planc.facts.engine import Engine, engine_value
 from planc.facts.fact import Fact
 from planc.plan.model import Plan, Unknown
 
-_SUBJECTS = ("ranks", "batch", "parameters", "memory", "communication", "pipeline", "flops", "throughput")
+_SUBJECTS = (
+    "ranks", "batch", "parameters", "memory", "layer_activations", "activations", "communication", "pipeline", "flops",
+    "throughput",
+)  # fmt: skip
 
 
 class Facts:

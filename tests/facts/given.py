@@ -15,7 +15,7 @@ from tests.shared import shared
 #: What a plan says that says nothing: the defaults of the language that the formulas read.
 DEFAULTS: Mapping[str, Any] = {
     "parallel.tensor": 1, "parallel.pipeline": 1, "parallel.context": 1,
-    "parallel.expert": 1, "parallel.expert_tensor": 1,
+    "parallel.expert": 1, "parallel.expert_tensor": 1, "parallel.sequence": False,
     "shard.stage": 0, "precision": "bf16", "precision.gradients": "bf16", "precision.master": "fp32",
     "recompute": "none", "optimizer": "adamw", "optimizer.states": "fp32", "pipeline": "1f1b",
     "pipeline.embedding_as_layer": False, "pipeline.loss_as_layer": False,
