@@ -6,14 +6,15 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from itertools import accumulate
 from typing import NamedTuple
 
 from planc import manifest
 from planc.commands import output, writing
 from planc.commands.comparing import Finding, broken, compare, diff, manifest_text
-from planc.commands.compiling import Ready, emitted, ready
+from planc.commands.compiling import Judged, Ready, emitted, judge, ready
 from planc.commands.files import Files, project_root
 from planc.commands.output import CannotWork, as_text
 from planc.commands.search import search_for
@@ -62,7 +63,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _named(options: argparse.Namespace) -> Iterator[Outcome]:
     """The folders of one file's plans, beside what the same command would write."""
-    found = ready(Files(), options.file, options.plan, options.set, options.target)
+    found = ready(judge(Files(), options.file, tuple(options.set)), options.plan, options.target)
     if found.is_faulty():
         yield _faulty(options.output, "", options.file, found)
         return
@@ -91,14 +92,15 @@ def _found(folder: str) -> Iterator[Outcome]:
     for name, reason in closed:
         yield Outcome(name, unread=f"cannot read {output.quoted(name)}: {reason}")
     files = Files()
+    judged = cache(partial(judge, files))  # a file may have a hundred plans, and each of them a folder
     for path in paths:
         try:
-            yield _of_manifest(path, files)
+            yield _of_manifest(path, files, judged)
         except CannotWork as reason:
             yield Outcome(os.path.dirname(path) or ".", unread=str(reason))
 
 
-def _of_manifest(path: str, files: Files) -> Outcome:
+def _of_manifest(path: str, files: Files, judged: Callable[[str, tuple[str, ...]], Judged]) -> Outcome:
     folder = os.path.dirname(path) or "."
     contents = manifest.contents(manifest_text(path) or "")
     if not isinstance(contents, Contents):
@@ -120,7 +122,7 @@ def _of_manifest(path: str, files: Files) -> Outcome:
     if isinstance(reading, str):
         raise CannotWork(f"cannot read {output.quoted(file)}: {reading}")
     try:
-        found = ready(files, file, (name,), recorded.settings, recorded.targets)
+        found = ready(judged(file, recorded.settings), (name,), recorded.targets)
         if found.is_faulty():
             return _faulty(path, name, file, found)
         parent, last = os.path.split(os.path.abspath(folder))

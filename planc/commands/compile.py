@@ -9,7 +9,7 @@ from functools import partial
 
 from planc import manifest
 from planc.commands import output, writing
-from planc.commands.compiling import emitted, ready
+from planc.commands.compiling import emitted, judge, ready
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text
 from planc.commands.reading import SET
@@ -26,7 +26,7 @@ def run(arguments: list[str]) -> int:
         from planc.commands.checking import check
 
         return check(options)
-    found = ready(Files(), options.file, options.plan, options.set, options.target)
+    found = ready(judge(Files(), options.file, tuple(options.set)), options.plan, options.target)
     if options.output_format == "json":
         from planc.diagnostics import json
         from planc.diagnostics.report import Report

@@ -36,24 +36,44 @@ class Ready(NamedTuple):
         return any(map(is_error, self.diagnostics))
 
 
-def ready(files: Files, file: str, names: Sequence[str], settings: Sequence[str], targets: Sequence[str]) -> Ready:
-    """The plans of a file with these names, or all of them, with `settings` set, to be compiled for `targets`."""
+class Judged(NamedTuple):
+    """A plan file with `settings` set: its plans, none if there is an error, whichever of them are to be compiled.
+
+    file: the file as the command line names it.
+    path: its path from the root of its project.
+    """
+
+    file: str
+    path: str
+    settings: tuple[str, ...]
+    plans: tuple[Plan, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    names: tuple[str, ...]
+
+
+def judge(files: Files, file: str, settings: tuple[str, ...]) -> Judged:
+    """A plan file, analysed: what takes long, and is the same for all folders that are compiled from it."""
     read = read_one(files, file)
     configurations = Configurations(files)
     house = next(iter(configurations.houses(read.sources).values()), None)
-    analysis = analyse(read.sources, files.load, tuple(settings), None, house)
-    settled = settle((*read.diagnostics, *analysis.diagnostics), read.sources, configurations, _SHOWN)
-    diagnostics = settled.diagnostics
+    analysis = analyse(read.sources, files.load, settings, None, house)
+    diagnostics = settle((*read.diagnostics, *analysis.diagnostics), read.sources, configurations, _SHOWN).diagnostics
     path = files.project_path(read.sources[0]) if read.sources else file
-    origin = Origin(path, tuple(settings), tuple(sorted(set(targets))))
-    if any(map(is_error, diagnostics)):
-        return Ready((), in_order(diagnostics), read.names, origin)
-    plans = chosen_plans(analysis.plans, names, file)
+    plans = () if any(map(is_error, diagnostics)) else analysis.plans
+    return Judged(file, path, settings, plans, diagnostics, read.names)
+
+
+def ready(judged: Judged, names: Sequence[str], targets: Sequence[str]) -> Ready:
+    """The plans of a file with these names, or all of them, to be compiled for `targets`."""
+    origin = Origin(judged.path, judged.settings, tuple(sorted(set(targets))))
+    if any(map(is_error, judged.diagnostics)):
+        return Ready((), in_order(judged.diagnostics), judged.names, origin)
+    plans = chosen_plans(judged.plans, names, judged.file)
     _check_targets(plans, targets)
     still_open = (found for plan in plans if plan.targets for found in open_fields(plan))
-    diagnostics = in_order((*_with_unwritten(diagnostics, plans, targets), *still_open))
+    diagnostics = in_order((*_with_unwritten(judged.diagnostics, plans, targets), *still_open))
     faulty = any(map(is_error, diagnostics))
-    return Ready(() if faulty else tuple(plans), diagnostics, read.names, origin)
+    return Ready(() if faulty else tuple(plans), diagnostics, judged.names, origin)
 
 
 def emitted(plan: Plan, targets: Sequence[str], stays: Callable[[EmittedFile], bool]) -> tuple[EmittedFile, ...]:

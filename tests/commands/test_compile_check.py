@@ -20,6 +20,7 @@ import pytest
 from referencing import Registry, Resource
 
 from planc.commands.main import main
+from planc.compiler import Analysis, analyse
 from planc.resources import read_text
 from planc.version import VERSION
 from tests.commands.cli import BROKEN, CLEAN, command, environment, planc
@@ -505,6 +506,24 @@ def test_a_plan_that_emits_nothing(folder: Path) -> None:
     outcome = checked(folder, *NAMED, expect=2)
     assert outcome.stderr == "planc: nothing to compare: no plan emits a target\n"
     assert [kind for _, kind, _ in found(folder)] == ["plan-changed", "left-over", "left-over"]
+
+
+def test_a_file_is_analysed_once_for_all_its_folders(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = CLEAN[CLEAN.index("plan run") :]
+    (folder / "a.plan").write_text(CLEAN + "".join(plan.replace("plan run", f"plan run_{at}") for at in range(3)))
+    compiled(folder)
+    assert run(folder, "a.plan", "-o", "wide", "--set", "batch.micro=2").returncode == 0
+    shutil.copytree(folder / "out" / "run", folder / "copies" / "run")
+    settings: list[tuple[str, ...]] = []
+
+    def counted(*arguments: Any) -> Analysis:
+        settings.append(arguments[2])
+        return analyse(*arguments)
+
+    monkeypatch.setattr("planc.commands.compiling.analyse", counted)
+    outcome = run(folder, "--check")
+    assert outcome.stdout == "Found no differences in 9 compiled folders.\n"
+    assert settings == [(), ("batch.micro=2",)]
 
 
 def test_it_waits_for_a_run_that_writes(folder: Path) -> None:
