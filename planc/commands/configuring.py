@@ -117,7 +117,9 @@ class Configurations:
     def _in_folder(self, folder: str) -> Configuration | None:
         for name, table in NAMES.items():
             path = os.path.join(folder, name)
-            if os.path.isfile(path):
+            if os.path.lexists(path):
+                if not os.path.isfile(path):
+                    raise CannotWork(f"cannot read {quoted(os.path.relpath(path))}: it leads to no file")
                 found = self._load(path, table)
                 if found is not None:
                     return found

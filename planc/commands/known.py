@@ -44,8 +44,11 @@ def compare(
         if path is None:
             new.extend(here)
             continue
-        names = _Names(files, os.path.dirname(path))
-        outcome = baseline.without(here, _read(path), [names(source) for source in read.get(path, [])], names)
+        folder = os.path.dirname(path)
+        names, known = _Names(files, folder), _read(path)
+        looked_at = {names(source) for source in read.get(path, [])}
+        looked_at.update(name for name in set(known.files.values()) if not os.path.exists(os.path.join(folder, name)))
+        outcome = baseline.without(here, known, looked_at, names)
         new.extend(outcome.diagnostics)
         num_known += outcome.num_known
         num_gone += outcome.num_gone
@@ -66,7 +69,11 @@ def write(
         raise CannotWork(f"the files have several baselines: {listing}; name one with `--baseline`")
     path = os.path.realpath(next(iter(paths)) or DEFAULT) if paths else os.path.realpath(DEFAULT)
     findings = [found for found in diagnostics if found.code not in _OF_CONFIGURATION]
-    text = baseline.text_of(findings, _Names(files, os.path.dirname(path)))
+    folder, names = os.path.dirname(path), _Names(files, os.path.dirname(path))
+    read = {names(source) for source in sources}
+    before = _read(path).findings if os.path.lexists(path) else ()
+    kept = [each for each in before if each["file"] not in read and os.path.exists(os.path.join(folder, each["file"]))]
+    text = baseline.text_of(findings, names, kept)
     shown = os.path.relpath(path)
     temporary = f"{path}.planc-{os.getpid()}"
     try:
@@ -76,7 +83,8 @@ def write(
     except OSError as error:
         raise CannotWork(f"cannot write {output.quoted(shown)}: {reason_of(error)}") from error
     hint = "" if paths else f'; `baseline = "{DEFAULT}"` in `planc.toml` makes `planc lint` read it'
-    return f"Wrote {plural(len(findings), 'finding')} to {shown}{hint}\n"
+    others = f", and kept {len(kept)} of files that were not read" if kept else ""
+    return f"Wrote {plural(len(findings), 'finding')} to {output.quoted(shown)}{others}{hint}\n"
 
 
 class _Names:

@@ -62,6 +62,7 @@ class Outcome(NamedTuple):
     mended: Mended | None = None
     num_known: int = 0
     num_gone: int = 0
+    unwritten: tuple[tuple[str, str], ...] = ()
 
 
 def run(arguments: list[str]) -> int:
@@ -72,11 +73,6 @@ def run(arguments: list[str]) -> int:
     names = configurations.included(options.files) if options.force_exclude else options.files
     read = read_all(files, names, configurations.is_excluded)
     outcome = _judge(read, files, configurations, options)
-    unwritten = []
-    if outcome.mended is not None and not options.diff:
-        from planc.commands.mending import write_all
-
-        unwritten = write_all(outcome.mended, files)
     if options.write_baseline or options.baseline is not None or configurations.have_baseline(read.sources):
         from planc.commands.known import compare, write
 
@@ -86,14 +82,14 @@ def run(arguments: list[str]) -> int:
         known = compare(outcome.diagnostics, read.sources, files, configurations, options.baseline)
         outcome = outcome._replace(diagnostics=known.diagnostics, num_known=known.num_known, num_gone=known.num_gone)
     if options.diff and outcome.mended is not None:
-        _show_difference(outcome.mended)
+        _show_difference(outcome.mended, options.unsafe_fixes)
     else:
         _show(outcome, read, options)
     for name, reason in read.unread:
         output.complain(f"planc: cannot read {output.quoted(name)}: {reason}\n")
-    for name, reason in unwritten:
+    for name, reason in outcome.unwritten:
         output.complain(f"planc: cannot write {output.quoted(name)}: {reason}\n")
-    if read.unread or unwritten:
+    if read.unread or outcome.unwritten:
         return 2
     if options.diff:
         return 1 if outcome.mended is not None and outcome.mended.applied else 0
@@ -101,7 +97,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _judge(read: Read, files: Files, configurations: Configurations, options: Options) -> Outcome:
-    """What is reported of the files; with `--fix`, of what they become, which is not yet written."""
+    """What is reported of the files; with `--fix`, of what they have become."""
 
     def found(sources: tuple[Source, ...], use_cache: bool) -> tuple[Diagnostic, ...]:
         houses = configurations.houses(sources)
@@ -113,7 +109,12 @@ def _judge(read: Read, files: Files, configurations: Configurations, options: Op
         from planc.commands.mending import mend_all
 
         mended = mend_all(read.sources, files, lambda sources: found(sources, False), options.unsafe_fixes)
-        return Outcome(mended.diagnostics, mended=mended)
+        if options.diff:
+            return Outcome(mended.diagnostics, mended=mended)
+        from planc.commands.mending import write_all
+
+        written, unwritten = write_all(mended, files, lambda sources: found(sources, False))
+        return Outcome(written.diagnostics, mended=written, unwritten=unwritten)
     if options.show_skipped:
         houses = configurations.houses(read.sources)
         raw, skipped = analyse_whole(read.sources, files, options.settings, houses)
@@ -156,13 +157,21 @@ def _show(outcome: Outcome, read: Read, options: Options) -> None:
     output.write("\n" * bool(diagnostics) + "".join(f"{line}\n" for line in lines))
 
 
-def _show_difference(mended: Mended) -> None:
+def _show_difference(mended: Mended, unsafe: bool) -> None:
     from planc.commands.difference import difference
 
     for before, after, _ in mended.applied:
         output.write(difference((before.name, before.name), ("as it is", "mended"), before.text, after.text))
     count = sum(len(applied) for _, _, applied in mended.applied)
-    output.complain(f"planc: {plural(count, 'fault')} would be mended\n" if count else "planc: nothing to mend\n")
+    more = 0 if unsafe else sum(_is_mendable(found, mended.sources) for found in mended.diagnostics)
+    others = f"; {plural(more, 'fault')} with `--unsafe-fixes`" if more else ""
+    output.complain(f"planc: {plural(count, 'fault') + ' would be' if count else 'nothing'} mended{others}\n")
+
+
+def _is_mendable(found: Diagnostic, sources: tuple[Source, ...]) -> bool:
+    from planc.reporting.fixing import repair_of
+
+    return found.primary.span.source in sources and repair_of(found, unsafe=True) is not None
 
 
 def _summary(outcome: Outcome, diagnostics: tuple[Diagnostic, ...], num_files: int) -> str:
@@ -190,9 +199,11 @@ def _hints(outcome: Outcome, diagnostics: tuple[Diagnostic, ...], options: Optio
     if safe and not options.fix:
         hints.append(f"{plural(safe, 'fault')} can be mended with `--fix`.")
     if unsafe and not options.unsafe_fixes:
-        hints.append(f"{plural(unsafe, 'fault')} can be mended with `--fix --unsafe-fixes`.")
+        hints.append(f"{plural(unsafe, 'fault')} can be mended with `--unsafe-fixes`.")
     if outcome.num_gone:
-        hints.append(f"{outcome.num_gone} of the baseline are gone; `--write-baseline` drops them.")
+        verb = "is" if outcome.num_gone == 1 else "are"
+        gone = f"{plural(outcome.num_gone, 'finding')} of the baseline {verb} gone"
+        hints.append(f"{gone}; `--write-baseline` drops {'it' if outcome.num_gone == 1 else 'them'}.")
     return hints
 
 
@@ -209,7 +220,9 @@ def _skipped_lines(skipped: tuple[Skipped, ...]) -> list[str]:
 def _options(arguments: list[str]) -> Options:
     if not any(argument.startswith("-") and argument != "-" for argument in arguments):
         return Options(tuple(arguments) or (".",))  # a hook passes nothing but files; argparse is a tenth of a start
-    found = parser().parse_args(arguments)
+    from planc.commands.arguments import parsed
+
+    found = parsed(parser(), arguments)
     options = Options(
         files=tuple(found.files) or (".",),
         output_format=found.output_format,
@@ -247,6 +260,10 @@ def _check(options: Options) -> None:
         raise CannotWork("standard input cannot be mended in place; `--diff` shows what would change")
     if options.write_baseline and (options.fix or options.diff):
         raise CannotWork("`--write-baseline` does not go with `--fix` or `--diff`")
+    if options.write_baseline and (options.chosen.select is not None or options.chosen.ignore is not None):
+        raise CannotWork("a baseline holds every finding: `--write-baseline` does not go with `--select` or `--ignore`")
+    if options.write_baseline and "-" in options.files:
+        raise CannotWork("standard input has no place in a baseline")
     if options.stdin_filename is not None and "-" not in options.files:
         raise CannotWork("`--stdin-filename` names standard input, which is not read; add `-`")
     if options.settings and (options.fix or options.diff):
@@ -281,9 +298,9 @@ def _entries(option: str, values: list[str] | None) -> tuple[str, ...] | None:
 
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc lint`."""
-    import argparse
+    from planc.commands.arguments import Parser
 
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="planc lint",
         description="Report what is wrong with plans. "
         "Exit status: 0 (warnings allowed), 1 errors, 2 a file could not be read or written.",

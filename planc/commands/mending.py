@@ -60,14 +60,20 @@ def mend_all(sources: tuple[Source, ...], files: Files, judge: Judge, unsafe: bo
     return Mended(sources, found, tuple(pairs))
 
 
-def write_all(mended: Mended, files: Files) -> list[tuple[str, str]]:
-    """Puts the mended texts on disk; the names of files that could not be replaced, each with the reason."""
-    failed = []
+def write_all(mended: Mended, files: Files, judge: Judge) -> tuple[Mended, tuple[tuple[str, str], ...]]:
+    """Puts the mended texts on disk: what was mended after all, and files that could not be replaced, with reasons."""
+    failed: dict[Source, str] = {}
     for before, after, _ in mended.applied:
         reason = replace(files.place(before), before.text, after.text)
         if reason is not None:
-            failed.append((before.name, reason))
-    return failed
+            failed[after] = reason
+    if not failed:
+        return mended, ()
+    back = {after: files.replace(after, before.text) for before, after, _ in mended.applied if after in failed}
+    sources = tuple(back.get(source, source) for source in mended.sources)
+    applied = tuple(each for each in mended.applied if each[1] not in failed)
+    unwritten = tuple((source.name, reason) for source, reason in failed.items())
+    return Mended(sources, judge(sources), applied), unwritten
 
 
 def _unread(found: tuple[Diagnostic, ...], source: Source) -> int:

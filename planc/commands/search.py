@@ -45,9 +45,16 @@ def _walk(folder: str, ending: str, unread: list[tuple[str, str]]) -> set[str]:
             if entry.is_dir(follow_symlinks=False):
                 if not entry.name.startswith("."):
                     folders.append(entry.path)
-            elif entry.name.endswith(ending) and os.path.isfile(entry.path):
+            elif entry.name.endswith(ending) and _is_there(entry.path):
                 found.add(entry.path)
     return found
+
+
+def _is_there(path: str) -> bool:
+    """Whether a path is a file, or a link to nothing, which reading it says; by hidden ones editors lock files."""
+    if os.path.islink(path) and not os.path.exists(path):
+        return not os.path.basename(path).startswith(".")
+    return os.path.isfile(path)
 
 
 def _listed_by_git(folder: str, ending: str) -> set[str] | None:
@@ -57,7 +64,7 @@ def _listed_by_git(folder: str, ending: str) -> set[str] | None:
     if listing is None or (not listing and _output_of([*git, "check-ignore", "."]) is not None):
         return None
     paths = (os.path.join(folder, os.fsdecode(name)) for name in listing.split(b"\0") if name)
-    return {path for path in paths if os.path.isfile(path)}
+    return {path for path in paths if _is_there(path)}
 
 
 def _output_of(command: list[str]) -> bytes | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.plan import faults
 from planc.plan.merge import Merger
 from planc.plan.model import Origin
 from planc.plan.scope import Scope
@@ -47,6 +49,13 @@ def policies_of(scope: Scope) -> list[tuple[Scope, nodes.Block]]:
         for block in used.file.blocks
         if block.kind == "policy" and (block.kind, block.name.text) not in used.twice
     ]
+
+
+def without_policies(scope: Scope) -> Iterator[Diagnostic]:
+    """The faults of used files that define no policy, for which they are named."""
+    for use, used in scope.used:
+        if used.file.complete and all(block.kind != "policy" for block in used.file.blocks):
+            yield faults.UNKNOWN_NAME.at(use.path.span, f"`{use.path.value}` defines no policy", "judges no plan")
 
 
 def with_versions(shape: Shape, house: House, merger: Merger, scope: Scope) -> Shape:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.plan.candidates import Choices, choices_of, open_slots
 from planc.plan.emission import Targets, emitted, gradients_of, rules_of, targets_of
-from planc.plan.house import House, policies_of, scope_of_house, with_versions
+from planc.plan.house import House, policies_of, scope_of_house, with_versions, without_policies
 from planc.plan.instance import Instance
 from planc.plan.merge import Merger
 from planc.plan.model import Open, Origin, Plan, Record
@@ -55,6 +55,8 @@ def resolve(
     home = None if house is None else with_used(scope_of_house(house), load, made)
     every = _all_scopes([*given, home] if home is not None else given)
     diagnostics.extend(circles(every))
+    if home is not None:
+        diagnostics.extend(without_policies(home))
     for scope in every:
         diagnostics.extend(scope.faults)
         own = any(scope.source is source for source in sources)

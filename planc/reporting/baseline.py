@@ -17,9 +17,10 @@ VERSION = 1  # of the form; a key that is removed or changes its meaning raises 
 
 
 class Baseline(NamedTuple):
-    """The fingerprints of the known findings, each with the file that it is in."""
+    """The known findings: the file of each by its fingerprint, and each as it is written."""
 
     files: dict[str, str]
+    findings: tuple[dict[str, str], ...]
 
 
 class Outcome(NamedTuple):
@@ -30,8 +31,11 @@ class Outcome(NamedTuple):
     num_gone: int
 
 
-def text_of(diagnostics: Iterable[Diagnostic], name_of: Callable[[Source], str]) -> str:
-    """The baseline of these findings as text; `name_of` gives a file's path from the baseline's folder."""
+def text_of(diagnostics: Iterable[Diagnostic], name_of: Callable[[Source], str], kept: Iterable[dict[str, str]]) -> str:
+    """The baseline of these findings as text, and of those that are kept of another one.
+
+    `name_of` gives a file's path from the baseline's folder.
+    """
     diagnostics = tuple(diagnostics)
     findings = [
         {
@@ -43,6 +47,7 @@ def text_of(diagnostics: Iterable[Diagnostic], name_of: Callable[[Source], str])
         }
         for found, fingerprint in zip(diagnostics, fingerprints(diagnostics, name_of), strict=True)
     ]
+    findings.extend(kept)
     findings.sort(key=lambda finding: (finding["file"], finding["code"], finding["fingerprint"]))
     return json.dumps({"version": VERSION, "findings": findings}, indent=2) + "\n"
 
@@ -53,9 +58,15 @@ def read(text: str) -> Baseline | str:
         document = json.loads(text)
         if document["version"] != VERSION:
             return f"it has version {document['version']!r}; this planc reads version {VERSION}"
-        return Baseline({str(finding["fingerprint"]): str(finding["file"]) for finding in document["findings"]})
-    except (ValueError, LookupError, TypeError, RecursionError):
+        findings = tuple({str(key): str(value) for key, value in each.items()} for each in document["findings"])
+        return Baseline({each["fingerprint"]: each["file"] for each in findings}, tuple(map(_sound, findings)))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return "it is no baseline; `planc lint --write-baseline` writes one"
+
+
+def _sound(finding: dict[str, str]) -> dict[str, str]:
+    """A finding with its keys in order; a KeyError where one is not there."""
+    return {key: finding[key] for key in ("file", "code", "name", "message", "fingerprint")}
 
 
 def without(

@@ -184,8 +184,11 @@ class _Reader:
         value = values.get(key)
         if value is None:
             return None
-        if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
-            return tuple(value)
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            if "" in value:
+                span = self._places.value("", *self._table, *path, key)
+                self.wrong(f"an empty text in `{key}`", "leave it out", span=span)
+            return tuple(item for item in value if item)
         text = f'"{value}"' if isinstance(value, str) else '"..."'
         also = " or `true`" if _FORMS[key] == "flag or rules" else ""
         self.wrong(f"`{key}` is a list of texts", f"write `{key} = [{text}]`{also}", *path, key)
@@ -193,6 +196,9 @@ class _Reader:
 
     def _rules(self, values: Mapping[str, Any], key: str, path: tuple[str, ...]) -> tuple[str, ...] | None:
         texts = self._texts(values, key, path)
+        if key == "select" and texts == ():
+            self.wrong("`select` chooses nothing", "leave it out, or name rules", *path, key)
+            return None
         for entry in texts or ():
             if entry == ALL or is_policy(entry):
                 continue

@@ -20,6 +20,7 @@ _COMMENT = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"|(#[^\n]*)')
 _SPEAKS = re.compile(r"#+[ \t]*planc[ \t]*:[ \t]*", re.I)
 _NAMES = r"[^ \t,]+(?:[ \t]*,[ \t]*[^ \t,]+)*"
 _ALLOW = re.compile(rf"allow[ \t]+(?P<names>{_NAMES})[ \t]*(?:--[ \t]*(?P<reason>.*?)[ \t]*)?$")
+_INNER = re.compile(r"#+[ \t]*planc[ \t]*:[ \t]*allow\b", re.I)
 _PIECE = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"|#[^\n]*|[\[\](){}]|\n|[^\s"#\[\](){}]+|"')
 _NAME = re.compile(r"[^ \t,]+")
 
@@ -143,10 +144,23 @@ def _allows(one: Suppression, found: Diagnostic) -> bool:
 
 
 def _malformed(source: Source) -> Iterable[Diagnostic]:
+    for place in _swallowed(source):
+        help = ("write it on a line of its own, above the entry",)
+        message = "a comment in a comment allows nothing"
+        yield faults.MALFORMED_SUPPRESSION.at(place, message, "part of the comment before it", help=help)
     for comment, said in _comments(source):
         if _ALLOW.match(source.text, said, comment.end) is None:
             help = ("write `# planc: allow NAME -- reason`",)
             yield faults.MALFORMED_SUPPRESSION.at(comment, "the comment allows nothing", "not understood", help=help)
+
+
+def _swallowed(source: Source) -> Iterable[Span]:
+    """Where a comment would speak to planc if it were not within another one."""
+    for match in _COMMENT.finditer(source.text):
+        if match[1] is not None:
+            inner = _INNER.search(source.text, match.start(1) + len(match[1]) - len(match[1].lstrip("#")), match.end(1))
+            if inner is not None:
+                yield Span(source, inner.start(), match.start(1) + len(match[1].rstrip()))
 
 
 def _without_reason(one: Suppression) -> Diagnostic:

@@ -18,7 +18,7 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "b.plan").write_text(BROKEN.replace("heads = 8", "heads = 8  kv_heads = 3"))
     outcome = planc("lint", "--write-baseline", ".", cwd=tmp_path)
     assert outcome.returncode == 0
-    assert outcome.stdout.startswith("Wrote 3 findings to planc-baseline.json; `baseline = ")
+    assert outcome.stdout.startswith("Wrote 3 findings to `planc-baseline.json`; `baseline = ")
     (tmp_path / "planc.toml").write_text('baseline = "planc-baseline.json"\n')
     return tmp_path
 
@@ -55,10 +55,10 @@ def test_what_is_gone_is_said_and_dropped(tree: Path) -> None:
     outcome = planc("lint", ".", cwd=tree)
     assert outcome.stdout.endswith(
         "Found no faults besides 1 in the baseline in 2 files.\n"
-        "2 of the baseline are gone; `--write-baseline` drops them.\n"
+        "2 findings of the baseline are gone; `--write-baseline` drops them.\n"
     )
     assert "are gone" not in planc("lint", "old", cwd=tree).stdout  # the other file was not read
-    assert planc("lint", "--write-baseline", ".", cwd=tree).stdout == "Wrote 1 finding to planc-baseline.json\n"
+    assert planc("lint", "--write-baseline", ".", cwd=tree).stdout == "Wrote 1 finding to `planc-baseline.json`\n"
     assert "are gone" not in planc("lint", ".", cwd=tree).stdout
 
 
@@ -69,6 +69,34 @@ def test_the_same_findings_give_the_same_bytes_wherever_planc_starts(tree: Path)
     data = json.loads(first)
     assert [finding["file"] for finding in data["findings"]] == ["b.plan", "b.plan", "old/a.plan"]
     assert str(tree) not in first.decode()
+
+
+def test_what_is_known_of_files_that_are_not_read_is_kept(tree: Path) -> None:
+    first = (tree / "planc-baseline.json").read_bytes()
+    outcome = planc("lint", "--write-baseline", "b.plan", cwd=tree)
+    assert outcome.stdout == "Wrote 2 findings to `planc-baseline.json`, and kept 1 of files that were not read\n"
+    assert (tree / "planc-baseline.json").read_bytes() == first
+    (tree / "old" / "a.plan").rename(tree / "old" / "moved.plan")
+    moved = planc("lint", ".", cwd=tree)
+    assert moved.returncode == 1
+    assert "1 finding of the baseline is gone; `--write-baseline` drops it." in moved.stdout
+    planc("lint", "--write-baseline", "b.plan", cwd=tree)
+    assert "old/a.plan" not in (tree / "planc-baseline.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--select=PLN010", "."), "does not go with `--select` or `--ignore`"),
+        (("--ignore=PLN203", "."), "does not go with `--select` or `--ignore`"),
+        (("-",), "standard input has no place in a baseline"),
+    ],
+)
+def test_a_baseline_of_a_part_is_refused(tree: Path, arguments: tuple[str, ...], said: str) -> None:
+    first = (tree / "planc-baseline.json").read_bytes()
+    outcome = planc("lint", "--write-baseline", *arguments, cwd=tree)
+    assert outcome.returncode == 2 and said in outcome.stderr
+    assert (tree / "planc-baseline.json").read_bytes() == first
 
 
 def test_compile_knows_no_baseline(tree: Path) -> None:

@@ -124,6 +124,22 @@ def test_policies_that_cannot_be_had(tmp_path: Path) -> None:
     assert outcome.stdout.startswith("error[PLN022]: cannot use `hose.plan`\n --> planc.toml:2:13\n")
 
 
+def test_a_file_of_policies_without_one(tmp_path: Path) -> None:
+    write(tmp_path, a=CLEAN, b=CLEAN, planc='policies = ["b.plan"]\n')
+    outcome = planc("lint", "a.plan", cwd=tmp_path)
+    assert outcome.stdout.startswith("error[PLN010]: `b.plan` defines no policy\n --> planc.toml:1:13\n")
+
+
+def test_a_link_to_no_configuration_is_no_missing_one(tmp_path: Path) -> None:
+    write(tmp_path, a=CLEAN)
+    for name in ("planc.toml", "pyproject.toml"):
+        (tmp_path / name).symlink_to("gone.toml")
+        outcome = planc("lint", "a.plan", cwd=tmp_path)
+        assert (outcome.returncode, outcome.stdout) == (2, "")
+        assert f"cannot read `{name}`: it leads to no file" in outcome.stderr
+        (tmp_path / name).unlink()
+
+
 def test_versions_of_the_house(tmp_path: Path) -> None:
     policy = (
         'policy house { torch = require versions.torch >= "2.14"  deepspeed = require versions.deepspeed == "0.18" }\n'

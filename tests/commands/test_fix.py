@@ -41,7 +41,7 @@ def test_what_can_be_mended_is_said(tmp_path: Path) -> None:
     unsafe = CLEAN.replace("4Ki", "4k")
     (tmp_path / "a.plan").write_text(unsafe)
     outcome = planc("lint", "--min-severity=info", "a.plan", cwd=tmp_path)
-    assert "1 fault can be mended with `--fix --unsafe-fixes`." in outcome.stdout
+    assert "1 fault can be mended with `--unsafe-fixes`." in outcome.stdout
     assert planc("lint", "--fix", "a.plan", cwd=tmp_path).returncode == 0
     assert (tmp_path / "a.plan").read_text() == unsafe
     assert planc("lint", "--unsafe-fixes", "--min-severity=info", "a.plan", cwd=tmp_path).returncode == 0
@@ -63,7 +63,7 @@ def test_diff_shows_and_writes_nothing(tmp_path: Path) -> None:
     assert piped.stdout == outcome.stdout.replace("a.plan", "<stdin>")
     (tmp_path / "a.plan").write_text(CLEAN)
     clean = planc("lint", "--diff", ".", cwd=tmp_path)
-    assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "planc: nothing to mend\n")
+    assert (clean.returncode, clean.stdout, clean.stderr) == (0, "", "planc: nothing mended\n")
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ WARNED = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, megatron-bridge]").r
 
 
 #: What is said last of BROKEN alone.
-HINT = "1 fault can be mended with `--fix --unsafe-fixes`.\n"
+HINT = "1 fault can be mended with `--unsafe-fixes`.\n"
 
 
 def write(folder: Path, **files: str) -> None:
@@ -297,3 +297,15 @@ def test_a_terminal_that_lacks_a_character_gets_an_escape(tmp_path: Path) -> Non
     outcome = planc("lint", "a.plan", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert outcome.returncode == 1
     assert "\\u8a08" in outcome.stdout
+
+
+def test_a_link_to_nothing_is_said_and_the_lock_of_an_editor_is_not(tmp_path: Path) -> None:
+    write(tmp_path, a=CLEAN)
+    (tmp_path / ".#a.plan").symlink_to("somebody@host.1234")
+    assert planc("lint", ".", cwd=tmp_path).returncode == 0
+    (tmp_path / "b.plan").symlink_to("gone.plan")
+    for _ in range(2):
+        outcome = planc("lint", ".", cwd=tmp_path)
+        assert outcome.returncode == 2
+        assert "cannot read `b.plan`: no such file or directory" in outcome.stderr
+        subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)

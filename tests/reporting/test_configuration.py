@@ -93,6 +93,8 @@ def test_nothing_is_written() -> None:
         ('\nignore = ["PLN1", "PLN77"]', ("PLN052", 2, '"PLN77"', "no rule `PLN77`")),
         ('ignore = ["idle-pipelin"]', ("PLN052", 1, '"idle-pipelin"', "no rule `idle-pipelin`")),
         ('ignore = ["PLN001"]', ("PLN052", 1, '"PLN001"', "`PLN001` is an error in the language")),
+        ('ignore = ["", "PLN1"]', ("PLN052", 1, '""', "an empty text in `ignore`")),
+        ("select = []", ("PLN052", 1, "select", "`select` chooses nothing")),
         ("ignore = 3", ("PLN052", 1, "ignore", "`ignore` is a list of texts")),
         ('warn-as-error = "PLN1"', ("PLN052", 1, "warn-as-error", "`warn-as-error` is a list of texts")),
         ('min-severity = "low"', ("PLN052", 1, "min-severity", "`min-severity` is one of three words")),

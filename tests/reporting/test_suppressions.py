@@ -115,6 +115,9 @@ def test_errors_of_the_language_stay() -> None:
         ("# planc: allow", ["PLN055"]),
         ("# planc: ignore PLN101 -- x", ["PLN055"]),
         ("# planc: allow PLN101 because x", ["PLN055"]),
+        ("# note # planc: allow PLN101 -- x", ["PLN055"]),
+        ("# planc: allow PLN203 -- x # planc: allow PLN101 -- y", ["PLN055", "PLN058"]),
+        ("# about # planc: the tool", []),
         ("# planc: allow house.fabric -- x", ["PLN058"]),
     ],
 )

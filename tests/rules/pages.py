@@ -23,7 +23,7 @@ _HEAD = """\
 
 Every rule, and every fault of the language and of the targets. `planc rule CODE` shows the same page, and
 `planc rule --output-format json` gives all of them as data. An error keeps a plan from being compiled, a warning does
-not, and advice is shown with `planc lint --min-severity info` only.
+not, and advice is shown by `planc compile`, and by `planc lint --min-severity info`.
 
 The first digit tells the subject: 0 the language, 1 ranks, 2 the batch, 3 memory, 4 precision, 5 the network, 6 the
 launch, 9 what a target can express.
@@ -37,7 +37,7 @@ launch, 9 what a target can express.
 _WEIGHT = {
     Severity.ERROR: "An error: a plan that has it is not compiled.",
     Severity.WARNING: "A warning: a plan that has it is compiled all the same.",
-    Severity.INFO: "Advice: shown with `planc lint --min-severity info` only.",
+    Severity.INFO: "Advice: shown by `planc compile`, and by `planc lint --min-severity info`.",
 }
 
 

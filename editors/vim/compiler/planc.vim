@@ -1,4 +1,4 @@
-" `:compiler planc` and then `:make` lints the folder, `:make %` the file; the findings are in the quickfix list.
+" `:compiler planc` and then `:make` lints the folder, `:make %:S` the file; the findings are in the quickfix list.
 
 if exists('g:current_compiler')
   finish
