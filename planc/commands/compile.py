@@ -9,6 +9,7 @@ from functools import partial
 
 from planc import manifest
 from planc.commands import output, writing
+from planc.commands.arguments import Parser, parsed
 from planc.commands.compiling import emitted, judge, ready
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text
@@ -20,7 +21,7 @@ from planc.version import VERSION
 
 def run(arguments: list[str]) -> int:
     """Exit status: 0 if the files are written, 1 if the file has errors, 2 if they cannot be written."""
-    options = parser().parse_args(arguments)
+    options = parsed(parser(), arguments)
     _refuse_what_does_not_fit(options)
     if options.check:
         from planc.commands.checking import check
@@ -48,7 +49,7 @@ def run(arguments: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The options of `planc compile`."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="planc compile",
         usage="planc compile FILE -o DIR [--plan NAME] [--target T] [--set PATH=VALUE] [--force]\n"
         "       planc compile --check [--diff] [FILE -o DIR ... | -o DIR]",

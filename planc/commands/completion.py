@@ -11,6 +11,7 @@ import argparse
 
 from planc import resources
 from planc.commands import output
+from planc.commands.arguments import Parser, parsed
 from planc.commands.completing import PATHS, answers
 
 SHELLS = ("bash", "zsh", "fish")
@@ -20,7 +21,7 @@ def run(arguments: list[str]) -> int:
     """Exit status: 0."""
     # By hand, as the words of another command line may be `--`.
     at = arguments.index("--words") if "--words" in arguments else len(arguments)
-    options = parser().parse_args(arguments[:at])
+    options = parsed(parser(), arguments[:at])
     words = arguments[at + 1 :] if at < len(arguments) else options.words
     if words is None:
         output.write(resources.read_text(f"templates/completion/planc.{options.shell}"))
@@ -33,7 +34,7 @@ def run(arguments: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc completion`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="planc completion",
         description="Print a script that lets a shell complete the command lines of planc. In bash and zsh "
         '`eval "$(planc completion bash)"` loads it, in fish `planc completion fish | source`.',

@@ -9,6 +9,7 @@ import sys
 from typing import Any, NamedTuple
 
 from planc.commands import output
+from planc.commands.arguments import Parser, parsed
 from planc.commands.configuring import CONFIG, Configurations, relative
 from planc.commands.files import Files
 from planc.commands.output import CannotWork, as_text, is_error
@@ -41,7 +42,7 @@ class Row(NamedTuple):
 
 def run(arguments: list[str]) -> int:
     """Exit status: 1 if the configuration has errors, 2 if it cannot be read, else 0."""
-    options = parser().parse_args(arguments)
+    options = parsed(parser(), arguments)
     if not os.path.lexists(options.path):
         raise CannotWork(f"no such file or folder: {output.quoted(options.path)}")
     configurations = Configurations(Files(), options.config)
@@ -97,7 +98,7 @@ def _text(value: Any) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc config`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="planc config",
         description="Show the settings that hold for a file or folder, and where each comes from. "
         "Exit status: 0, 1 the configuration has errors, 2 it cannot be read.",

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from planc.commands import output
+from planc.commands.arguments import Parser, parsed
 from planc.commands.configuring import Configurations
 from planc.commands.files import Files
 from planc.commands.output import CannotWork, as_text, is_error
@@ -32,7 +33,7 @@ _ORIGINS = {
 
 def run(arguments: list[str]) -> int:
     """Exit status: 1 if the file has errors, which leave some numbers unknown, else 0."""
-    options = parser().parse_args(arguments)
+    options = parsed(parser(), arguments)
     step_seconds = None if options.step_time is None else _seconds(options.step_time)
     files = Files()
     read = read_one(files, options.file)
@@ -167,9 +168,7 @@ def _as_data(found: Explanation) -> dict[str, Any]:
 
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc explain`."""
-    made = argparse.ArgumentParser(
-        prog="planc explain", description="Show every derived number of a plan with its formula and inputs."
-    )
+    made = Parser(prog="planc explain", description="Show every derived number of a plan with its formula and inputs.")
     made.add_argument("file", metavar="FILE", help="the plan file")
     made.add_argument("--plan", action="append", default=[], metavar="NAME", help="only this plan; may be repeated")
     made.add_argument(

@@ -83,9 +83,9 @@ def run(arguments: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc fmt`."""
-    import argparse
+    from planc.commands.arguments import Parser
 
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="planc fmt",
         description="Give plan files the one canonical layout, which docs/format.md describes. A file that cannot be "
         "read as a plan stays as it is, and what is wrong with it goes to standard error. "
@@ -119,7 +119,9 @@ def parser() -> argparse.ArgumentParser:
 def _options(arguments: list[str]) -> Options:
     if not any(argument.startswith("-") for argument in arguments):
         return Options(tuple(arguments) or (".",))  # as from a hook; argparse takes a tenth of a start
-    found = parser().parse_args(arguments)
+    from planc.commands.arguments import parsed
+
+    found = parsed(parser(), arguments)
     options = Options(
         tuple(found.files) or (".",),
         found.check,

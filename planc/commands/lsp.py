@@ -6,12 +6,13 @@ import argparse
 import gc
 import sys
 
+from planc.commands.arguments import Parser, parsed
 from planc.commands.output import CannotWork
 
 
 def run(arguments: list[str]) -> int:
     """Exit status: 0 if the editor ended the session as the protocol says, else 1."""
-    parser().parse_args(arguments)
+    parsed(parser(), arguments)
     try:
         from planc.commands.serving import serve
     except ImportError as error:  # there is none, or one of another version
@@ -28,7 +29,7 @@ def run(arguments: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The options of `planc lsp`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="planc lsp",
         description="Serve an editor by the language server protocol, over standard input and output. "
         "Needs pygls: pip install 'planc[lsp]'. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from planc.commands import output
+from planc.commands.arguments import Parser, parsed
 from planc.commands.output import CannotWork
 from planc.diagnostics.report import Kind
 from planc.kinds import all_kinds
@@ -14,7 +15,7 @@ VERSION = 1  # of the form of the JSON; a key that is removed or changes its mea
 
 def run(arguments: list[str]) -> int:
     """Exit status: 0, or 2 if no rule has this code or name."""
-    options = parser().parse_args(arguments)
+    options = parsed(parser(), arguments)
     kinds = all_kinds()
     wanted = tuple(_named(kinds, word) for word in options.rules)
     if options.output_format == "json":
@@ -31,7 +32,7 @@ def run(arguments: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The options of `planc rule`."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="planc rule",
         description="Show the pages of rules, or list all rules. Exit status: 0, or 2 if there is no such rule.",
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 
 from planc.commands import output
+from planc.commands.arguments import Parser, parsed
 from planc.plan.schema import ANNOUNCED
 from planc.targets import load_target, target_names
 
 
 def run(arguments: list[str]) -> int:
     """Exit status: 0."""
-    parser().parse_args(arguments)
+    parsed(parser(), arguments)
     names = target_names()
     width = max(len(name) for name in names)
     for name in names:
@@ -29,4 +30,4 @@ def run(arguments: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc targets`."""
-    return argparse.ArgumentParser(prog="planc targets", description="List what planc can write.")
+    return Parser(prog="planc targets", description="List what planc can write.")

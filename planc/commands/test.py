@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 
 from planc.commands import output
+from planc.commands.arguments import Parser, parsed
 from planc.commands.files import Files
 from planc.commands.output import CannotWork
 from planc.compiler import analyse
@@ -25,7 +26,7 @@ _MARK = re.compile(r"#.*?<-[ \t]*([\w.-]+(?:[ \t]*,[ \t]*[\w.-]+)*)[ \t]*$")
 
 def run(arguments: list[str]) -> int:
     """Exit status: 1 if a case fails, else 0."""
-    options = parser().parse_args(arguments)
+    options = parsed(parser(), arguments)
     files = Files()
     cases = sorted(_cases(options.folders or ["."]))
     if not cases:
@@ -103,7 +104,7 @@ def _shown(found: Diagnostic) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc test`."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="planc test",
         description="Run the cases beside a policy: ok_*.plan has to be clean, err_*.plan has to be found fault with, "
         "in the lines that end in `# <- NAME` where there are such. Exit status: 0 all pass, 1 a case fails.",
