@@ -9,13 +9,16 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from traceback import format_exc
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from lsprotocol import types
+from pygls.exceptions import FeatureRequestError, JsonRpcParseError
 from pygls.lsp.server import LanguageServer
 
 from planc.commands import answering, protocol
+from planc.commands.output import CannotWork
 from planc.commands.session import Session, path_of
+from planc.commands.wire import Input, Protocol
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.version import VERSION
 
@@ -47,18 +50,26 @@ _ANSWERS: tuple[tuple[str, Any, Callable[[Session, Any], Any]], ...] = (
 class _Server(LanguageServer):
     """pygls tells its own faults in a window in the middle of the screen; here they go to the log."""
 
+    protocol: Protocol
+
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Writes a fault of the protocol to the client's log."""
-        self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"planc: {error}"))
+        """Writes a fault of the protocol to the client's log, but for what is answered anyhow."""
+        if isinstance(error, ValueError | RecursionError):  # the message is no JSON, so nobody knows what it asks for
+            self.protocol.refuse(None, JsonRpcParseError("the message cannot be read as JSON"))
+        elif source is not FeatureRequestError:
+            self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"planc: {error}"))
 
 
 def serve() -> int:
     """Serves one client until it leaves; 0 if it said so first."""
-    server = _Server("planc", VERSION, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+    if sys.stdin is None:
+        raise CannotWork("standard input is closed")
+    full = types.TextDocumentSyncKind.Full
+    server = _Server("planc", VERSION, text_document_sync_kind=full, protocol_cls=Protocol)
     handlers = Handlers(server)
     for method, options, handler in handlers.features():
         server.feature(method, options)(_safe(server, handler))
-    server.start_io()
+    server.start_io(cast(BinaryIO, Input(sys.stdin.buffer)))
     return 0 if handlers.is_over else 1
 
 

@@ -265,9 +265,12 @@ def as_lint_shows(
 
 
 def path_of(uri: str) -> str:
-    """The real path of an address; the address itself if it is no file's."""
-    path = to_fs_path(uri) if uri.startswith("file:") else None
-    return os.path.realpath(path) if path else uri
+    """The real path of an address; the address itself if it is no file's, nor could be."""
+    try:
+        path = to_fs_path(uri) if uri.startswith("file:") else None
+        return uri if not path or "\0" in path else os.path.realpath(path)
+    except ValueError:  # not encodable, or no address at all
+        return uri
 
 
 def _in_folder(folder: str, ending: str) -> list[str]:
