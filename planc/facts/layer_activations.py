@@ -152,10 +152,11 @@ def expert_bytes(
     """Bytes that the experts of one MoE layer keep beside its input.
 
     Formula: with R = T top_k e / (t with sequence parallelism, else min(t, e)) for e expert_tensor ranks, at most R times the
-        capacity factor: w h R for the tokens that experts take in, as much again op by op for what they give, MLP of their
-        width x R / e; shared experts as a dense MLP of theirs
-    Source: Megatron-LM, MoEAlltoAllTokenDispatcher: permuted tokens are gathered over the expert-tensor ranks; Hugging Face
-        MixtralSparseMoeBlock: what an expert gives is kept to be weighted.
+        capacity factor: w (h + 3 f / e) R, the inputs of both products and that of the activation function (two, gated), or
+        what it gives before it is weighted; op by op w (2 h + 4 f / e) R, not gated w (2 h + 2 f / e) R, for an expert's output
+        is weighted; shared experts as a dense MLP of theirs
+    Source: Megatron-LM, TEGroupedMLP and MoEAlltoAllTokenDispatcher: permuted tokens are gathered over the expert-tensor ranks;
+        Hugging Face MixtralSparseMoeBlock.
     Assumes: tokens are spread evenly over experts; scores and indices of the router are left out.
     """
     if count is None:
@@ -167,7 +168,7 @@ def expert_bytes(
     if capacity is not None:
         routed = routed * capacity
     ends = (1 if fused else 2) * width * hidden
-    inside = divide(_mlp_width(width, gated, fused) * ffn, expert_tensor)
+    inside = divide((3 * width if fused else _mlp_width(width, gated, fused)) * ffn, expert_tensor)
     own = ffn if shared_ffn is None else shared_ffn
     beside = 0 if shared is None else mlp_bytes(tokens, width, shared * own, gated, tensor, fused)
     return routed * (ends + inside) + beside

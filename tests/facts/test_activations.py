@@ -227,6 +227,13 @@ def test_experts_between_dense_layers():
     assert by_modules["memory.layer_experts"] == TOKENS * 2 * (2 * 2 * 4096 + 8 * 14_336)
 
 
+def test_experts_that_are_not_gated():
+    """Megatron weights what the activation function gives, so that both are kept; with a gate it is one kernel."""
+    kernels, modules = (facts_of(engine, **MIXTRAL, model__gated=False) for engine in ("megatron", "fsdp2"))
+    assert kernels["memory.layer_experts"] == TOKENS * 2 * (2 * 4096 + 6 * 14_336)
+    assert modules["memory.layer_experts"] == TOKENS * 2 * (4 * 4096 + 4 * 14_336)
+
+
 def test_recomputed_chunks_and_blocks():
     base = facts_of("megatron", **LLAMA_8B)
     whole, kept = base["memory.layer_whole"], base["memory.layer_input"]
