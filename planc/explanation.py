@@ -17,7 +17,7 @@ from planc.facts.facts import FACTS, Facts
 from planc.plan.model import Located, Plan, Record, Unknown
 from planc.plan.quantities import amount_text
 from planc.plan.schema import SECTIONS, Field
-from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME, Amount
+from planc.plan.units import BANDWIDTH, BYTES, POWER, RATE, TIME, Amount
 
 MEMORY_NOTE = (
     "`memory.total` counts model states only (weights, gradients, optimizer); activations and logits "
@@ -110,7 +110,7 @@ def value_text(path: str, value: Any, unit: str = "") -> str:
         return _in_unit(value, "s")
     field = field_of(path)
     dimensions = field.type.dimensions if field is not None else ()
-    for dimension, unit in ((BYTES, "bytes"), (BANDWIDTH, "bytes/s"), (TIME, "s"), (RATE, "FLOP/s")):
+    for dimension, unit in ((BYTES, "bytes"), (BANDWIDTH, "bytes/s"), (TIME, "s"), (RATE, "FLOP/s"), (POWER, "W")):
         if dimension in dimensions:
             return _in_unit(value, unit)
     if field is not None and field.type.form == "share":
@@ -161,12 +161,13 @@ def _numbers(path: str, facts: list[Facts]) -> list[Number]:
     for group in alike.values():
         value = group[0][path]
         missing = value.missing if isinstance(value, Unknown) else ()
+        money = isinstance(value, Amount)
         found.append(
             Number(
                 path,
                 () if len(alike) == 1 else tuple(own.engine.name for own in group),
-                fact.unit,
-                value,
+                value.dimension[0][0] if money else fact.unit,
+                value.value if money else value,
                 _reason(value) if isinstance(value, Unknown) else value_text(path, value, fact.unit),
                 tuple("--step-time" if name == _STEP else name for name in missing),
                 parts.get("", ""),
@@ -197,7 +198,7 @@ def _given(facts: Facts, paths: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """What a formula was given; of optional inputs those that are set."""
     for path in dict.fromkeys(paths):
         name = path.removesuffix("?")
-        if path.endswith("?") and name not in FACTS and facts.plan.find(name) is None:
+        if path.endswith("?") and name not in FACTS and name != _STEP and facts.plan.find(name) is None:
             continue
         value = facts[name]
         if not (path.endswith("?") and isinstance(value, Unknown) and value.unset):
@@ -231,6 +232,10 @@ def _in_unit(value: Any, unit: str) -> str:
         return amounts.time_text(value)
     if unit == "FLOP/s":
         return amounts.rate_text(value)
+    if unit == "GPU s":
+        return amounts.gpu_time_text(value)
+    if unit == "J":
+        return amounts.energy_text(value)
     if unit == "share":
         return amounts.percent_text(value)
     if unit in ("count", "word"):

@@ -12,6 +12,7 @@ _DECIMAL = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3
 _BINARY = ((2**50, "PiB"), (2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _TIMES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _RATES = ((10**15, "PFLOPS"), (10**12, "TFLOPS"), (10**9, "GFLOPS"))
+_ENERGIES = ((36 * 10**11, "GWh"), (36 * 10**8, "MWh"), (36 * 10**5, "kWh"))
 _PLAIN_DIGITS = 10**12  # a longer whole number is easier to read with an exponent
 
 
@@ -79,6 +80,16 @@ def time_text(seconds: Any) -> str:
                 return f"{number_text(seconds * factor)} {unit}"
         return f"{number_text(seconds)} s"
     return _scaled(seconds, _TIMES, "s")
+
+
+def gpu_time_text(gpu_seconds: Any) -> str:
+    """Time summed over cards: `1022000 GPU-hours`."""
+    return f"{number_text(_part(gpu_seconds, 3600))} GPU-hours"
+
+
+def energy_text(joules: Any) -> str:
+    """An energy: `433 MWh`."""
+    return _scaled(joules, _ENERGIES, "J")
 
 
 def percent_text(share: Any) -> str:

@@ -6,6 +6,8 @@ what has no value is Unknown, and a whole division by zero leaves everything ove
 
 from __future__ import annotations
 
+import math
+from importlib import import_module
 from typing import Any
 
 from planc.plan.model import Unknown
@@ -90,9 +92,14 @@ def largest(left: Any, right: Any) -> Any:
     return max(left, right)
 
 
+def growth(exponent: Any) -> Any:
+    """e^exponent - 1, exact near 0 as well; the exponent is at most 700."""
+    return (import_module("numpy") if is_array(exponent) else math).expm1(exponent)
+
+
 def real(value: Any) -> Any:
-    """The value as a float (an array as it is), or Unknown if it is too large for one."""
-    if is_array(value):
+    """The value as a float (an array or Unknown as it is), or Unknown if it is too large for one."""
+    if is_array(value) or isinstance(value, Unknown):
         return value
     try:
         return float(value)

@@ -15,7 +15,8 @@ class Fact(NamedTuple):
     """A derived number: its path (as policies read it), unit, formula, and the paths of the formula's inputs.
 
     unit: `ranks`, `samples`, `tokens`, `parameters`, `layers`, `bytes`, `bytes/s`, `FLOP`, `FLOP/s`,
-        `tokens/s`, `s`, `share`, `count`, or `word`.
+        `tokens/s`, `s`, `steps`, `GPU s` (seconds summed over cards), `J`, `money` (an amount, which holds its currency),
+        `share`, `count`, or `word`.
     inputs: fields of the plan, other facts, or `engine.NAME`; given to the formula in this order. An input that is
         unknown makes the fact unknown, unless its path ends in `?`, which passes None for what is merely not set.
     """

@@ -12,7 +12,7 @@ from planc.plan.model import Plan, Unknown
 
 _SUBJECTS = (
     "ranks", "batch", "parameters", "memory", "layer_activations", "activations", "communication", "pipeline", "flops",
-    "throughput",
+    "throughput", "budget", "recovery",
 )  # fmt: skip
 
 

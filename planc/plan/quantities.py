@@ -78,6 +78,8 @@ def amount_text(value: Amount) -> str:
     if value.dimension == TIME:
         return time_text(value.value)
     currency = next((base for base in powers if base in CURRENCIES), None)
+    if currency is not None and len(powers) == 1:
+        return f"{number_text(value.value)} {currency}"
     if currency is not None:
         per, factor = ("kWh", 3_600_000) if "watt" in powers else ("h", 3600)
         return f"{number_text(value.value * factor)} {currency}/{per}"

@@ -534,7 +534,10 @@ WRITTEN_OTHERWISE: dict[str, str] = {
 TARGETS = tuple(dict.fromkeys((*TRAINERS, "torchrun", "slurm", *ANNOUNCED)))
 
 #: Derived numbers that are floats: times and shares. `==` on them is a fault.
-APPROXIMATE = frozenset(("memory.headroom", "communication.data.time", "pipeline.bubble", "pipeline.bubble_with_head"))
+APPROXIMATE = frozenset((
+    "memory.headroom", "communication.data.time", "pipeline.bubble", "pipeline.bubble_with_head",
+    "world.mtbf", "checkpoint.save_time", "checkpoint.best_interval", "checkpoint.best_overhead", "checkpoint.overhead",
+))  # fmt: skip
 
 #: Derived numbers that a policy may read, with their dimension; the facts supply them.
 DERIVED: dict[str, Dimension] = {
@@ -563,4 +566,12 @@ DERIVED: dict[str, Dimension] = {
     "flops.step": FLOP,
     "flops.hardware_step": FLOP,
     "flops.peak": RATE,
+    "budget.tokens": TOKENS,
+    "budget.steps": STEPS,
+    "world.mtbf": TIME,
+    "checkpoint.bytes": BYTES,
+    "checkpoint.save_time": TIME,
+    "checkpoint.best_interval": TIME,
+    "checkpoint.best_overhead": PLAIN,
+    "checkpoint.overhead": PLAIN,
 }
