@@ -30,12 +30,13 @@ FORCE_EXCLUDE = {"action": "store_true", "help": "pass over excluded files even 
 class Configurations:
     """The configurations of one run: each file is read once, and what is wrong with it is kept for the report."""
 
-    __slots__ = ("_by_folder", "_files", "_given", "_none", "_read", "diagnostics")
+    __slots__ = ("_by_folder", "_files", "_given", "_none", "_read", "_real_folders", "diagnostics")
 
     def __init__(self, files: Files, given: str | None = None, use: bool = True) -> None:
         self._files = files
         self._by_folder: dict[str, Configuration] = {}
         self._read: dict[str, Configuration] = {}
+        self._real_folders: dict[str, str] = {}
         self.diagnostics: list[Diagnostic] = []
         self._none: Configuration | None = None
         self._given: Configuration | None = None
@@ -76,6 +77,8 @@ class Configurations:
         from planc.reporting.configuration import selection
 
         configuration = self.of(source)
+        if not configuration.per_path:  # then it is the same for all of its files
+            return selection(configuration, "", command_line)
         return selection(configuration, self.path(source, configuration), command_line)
 
     def path(self, source: Source, configuration: Configuration) -> str:
@@ -90,13 +93,15 @@ class Configurations:
 
     def is_excluded(self, path: str) -> bool:
         """Whether the configuration passes over a file that a search found."""
-        real_path = os.path.realpath(path)
-        configuration = self.of_folder(os.path.dirname(real_path))
+        folder = os.path.dirname(path)
+        if folder not in self._real_folders:  # a thousand files lie in few folders
+            self._real_folders[folder] = os.path.realpath(folder or ".")
+        configuration = self.of_folder(self._real_folders[folder])
         if not configuration.exclude:
             return False
         from planc.reporting.configuration import matches
 
-        inside = relative(real_path, self.folder(configuration))
+        inside = relative(os.path.realpath(path), self.folder(configuration))
         return any(matches(inside, pattern) for pattern in configuration.exclude)
 
     def included(self, names: Iterable[str]) -> tuple[str, ...]:
