@@ -14,6 +14,7 @@ from planc.commands.compiling import emitted, judge, ready
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text
 from planc.commands.reading import SET
+from planc.diagnostics.text import visible
 from planc.plan.model import Plan
 from planc.targets.target import EmittedFile
 from planc.version import VERSION
@@ -123,7 +124,7 @@ def _report(folder: str, changed: writing.Changes) -> str:
     lines.extend(("unchanged", name) for name in changed.unchanged)
     lines.extend(("removed", name) for name in changed.removed)
     lines.extend(("kept", f"{name} (not emitted any more, but edited)") for name in changed.kept)
-    return "".join(f"{verb} {os.path.join(folder, name)}\n" for verb, name in lines)
+    return "".join(f"{verb} {visible(os.path.join(folder, name))}\n" for verb, name in lines)
 
 
 def _emitted(plan: Plan, options: argparse.Namespace) -> tuple[EmittedFile, ...]:

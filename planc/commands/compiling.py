@@ -85,7 +85,7 @@ def emitted(plan: Plan, targets: Sequence[str], stays: Callable[[EmittedFile], b
     files: dict[str, EmittedFile] = {}
     for file in emit(plan, lambda choice: not targets or choice.name in targets):
         if files.setdefault(file.path, file) != file:
-            raise CannotWork(f"two targets of plan {quoted(plan.name)} write `{file.path}`")
+            raise CannotWork(f"two targets of plan {quoted(plan.name)} write {quoted(file.path)}")
     if files and targets:
         for file in emit(plan, lambda choice: choice.is_written and choice.name not in targets):
             if stays(file):

@@ -18,6 +18,7 @@ from planc.commands.output import CannotWork
 from planc.compiler import analyse
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.diagnostics.text import visible
 from planc.source import Source
 
 _CASE = re.compile(r"(ok|err)_.*\.plan")
@@ -38,7 +39,7 @@ def run(arguments: list[str]) -> int:
             raise CannotWork(f"cannot read {output.quoted(path)}: {reading}")
         problems = _judge(path, reading, files)
         failures += bool(problems)
-        output.write(f"{'FAILED' if problems else 'ok':<6} {path.removeprefix('./')}\n")
+        output.write(f"{'FAILED' if problems else 'ok':<6} {visible(path.removeprefix('./'))}\n")
         output.write("".join(f"       {problem}\n" for problem in problems))
     outcome = f"{failures} failed, " if failures else ""
     output.write(f"\n{outcome}{len(cases) - failures} of {plural(len(cases), 'case')} passed.\n")
@@ -99,7 +100,8 @@ def _names(found: Diagnostic) -> tuple[str, ...]:
 
 def _shown(found: Diagnostic) -> str:
     span = found.primary.span
-    return f"{span.source.name}:{span.line}:{span.column}: {found.severity.value}[{found.code}] {found.message}"
+    place = f"{visible(span.source.name)}:{span.line}:{span.column}"
+    return f"{place}: {found.severity.value}[{found.code}] {visible(found.message)}"
 
 
 def parser() -> argparse.ArgumentParser:

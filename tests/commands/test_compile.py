@@ -44,6 +44,13 @@ def manifest(folder: Path) -> Any:
     return json.loads((folder / "out" / "run" / "planc.manifest.json").read_text())
 
 
+def test_the_names_of_what_is_written_are_harmless_to_a_terminal(folder: Path) -> None:
+    for verb in ("wrote", "unchanged"):
+        outcome = planc("compile", "a.plan", "-o", "o\x1b[2J\n", cwd=folder)
+        names = [f"o\\x1b[2J\\n/run/{name}" for name in ("ds_config.json", "torchrun.sh")]
+        assert outcome.stdout == "".join(f"{verb} {name}\n" for name in names)
+
+
 def test_it_writes_every_file_and_a_manifest(folder: Path) -> None:
     outcome = compiled(folder)
     assert outcome.stdout == "wrote out/run/ds_config.json\nwrote out/run/torchrun.sh\n"

@@ -56,6 +56,14 @@ def test_cases_that_do_not_hold(folder: Path, name: str, text: str, problem: str
     assert outcome.stdout.endswith("\n1 failed, 2 of 3 cases passed.\n")
 
 
+def test_names_are_harmless_to_a_terminal(folder: Path) -> None:
+    (folder / "ok_a\x1b[2J.plan").write_text(case(8))
+    outcome = planc("test", cwd=folder)
+    assert "FAILED ok_a\\x1b[2J.plan\n" in outcome.stdout
+    assert "\n       ok_a\\x1b[2J.plan:9:14: error[PLN090]" in outcome.stdout
+    assert "\x1b" not in outcome.stdout
+
+
 def test_no_cases(tmp_path: Path) -> None:
     for arguments in (["test"], ["test", "nowhere"]):
         outcome = planc(*arguments, cwd=tmp_path)
