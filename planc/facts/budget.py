@@ -88,7 +88,7 @@ def energy(gpu_seconds: Any, power: Any) -> Any:
     Formula: GPU time x gpu.power
     Source: definition.
     Assumes: as `budget.time`; cards draw full power all the time (less where they wait); hosts, network and cooling come on
-        top, PUE is 1.
+        top, PUE is 1; of unlike cards, the lowest power counts for all.
     """
     return product(gpu_seconds, power)
 
