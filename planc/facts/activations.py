@@ -15,15 +15,14 @@ from planc.plan.model import Unknown
 
 
 def activation_bytes_per_layer(
-    kind: Any, whole: Any, layer_input: Any, statistics: Any, modules: Any, method: Any, block: Any, layers: Any,
-    stages: Any, chunks: Any, fused: Any, offloaded: Any, adapter: Any,
+    kind: Any, whole: Any, layer_input: Any, selected: Any, method: Any, block: Any, layers: Any, stages: Any, chunks: Any,
+    offloaded: Any, adapter: Any,
 ) -> Any:  # fmt: skip
     """Bytes of activations that a layer keeps until its backward pass, for one micro batch, on average over layers.
 
-    Formula: none: whole layer; selective: whole layer - statistics of the attention; full: input of the layer, / layers of a chunk
-        with the method `uniform`; `block` layers of each chunk of a stage so, the others whole
+    Formula: none: whole layer; selective: what is selected; full: input of the layer, / layers of a chunk with the method `uniform`;
+        `block` layers of each chunk of a stage so, the others whole
     Source: Korthikanti et al. (2022), table 2; Megatron-LM, recompute_method.
-    Assumes: `selective` is Megatron-LM's, which runs the attention between the projections again.
     """
     if adapter is not None:
         return Unknown("the activations of adapters are not derived in this version", ("adapter",))
@@ -32,11 +31,7 @@ def activation_bytes_per_layer(
     if kind == "none":
         return whole
     if kind == "selective":
-        if not fused:
-            return Unknown("`selective` is derived for Megatron only, which selects modules", ("recompute",))
-        if modules is not None and tuple(modules) != ("core_attn",):
-            return Unknown("what the recomputed modules hold is not derived in this version", ("recompute.modules",))
-        return whole - statistics
+        return selected
     if method != "block":
         return layer_input if block is None else divide(layer_input, block)
     if block is None:
@@ -46,14 +41,15 @@ def activation_bytes_per_layer(
     return share if isinstance(share, Unknown) else whole + share * (layer_input - whole)
 
 
-def recomputed_bytes(kind: Any, whole: Any, method: Any, block: Any) -> Any:
+def recomputed_bytes(kind: Any, whole: Any, method: Any, block: Any, engine: Any) -> Any:
     """Bytes of activations that recomputation brings back at once, in the backward pass.
 
-    Formula: full: one whole layer, or all layers of a chunk with the method `uniform`; else 0
+    Formula: full: one whole layer, or all layers of a chunk with the method `uniform`; selective under FSDP2: one whole layer;
+        else 0
     Source: Megatron-LM, recompute_method; Chen et al., Training Deep Nets with Sublinear Memory Cost (2016), section 3.
-    Assumes: what `selective` brings back of one layer's attention is left out.
+    Assumes: what Megatron's `selective` brings back of one layer's attention is left out.
     """
-    if kind != "full":
+    if kind == "none" or (kind == "selective" and engine == "megatron"):
         return 0
     return whole if method == "block" or block is None else whole * block
 
@@ -193,10 +189,10 @@ _HELD, _LAST = "memory.held_layers", "memory.last_held_layers"
 
 FACTS = (
     Fact(_LAYER, "bytes", activation_bytes_per_layer, (
-        "recompute", "memory.layer_whole", "memory.layer_input", "memory.layer_statistics", "recompute.modules?", "recompute.method?",
-        "recompute.layers?", "model.layers", "parallel.pipeline", "pipeline.chunks?", "engine.fused", "offload.activations?", "adapter?",
+        "recompute", "memory.layer_whole", "memory.layer_input", "memory.layer_selected", "recompute.method?", "recompute.layers?",
+        "model.layers", "parallel.pipeline", "pipeline.chunks?", "offload.activations?", "adapter?",
     )),
-    Fact(_AGAIN, "bytes", recomputed_bytes, ("recompute", "memory.layer_whole", "recompute.method?", "recompute.layers?")),
+    Fact(_AGAIN, "bytes", recomputed_bytes, ("recompute", "memory.layer_whole", "recompute.method?", "recompute.layers?", "engine.name")),
     Fact(_HELD, "layers", held_layers, _STAGES),
     Fact(_LAST, "layers", last_held_layers, _STAGES),
     Fact("memory.activations", "bytes", activation_bytes, (_LAYER, _HELD)),

@@ -187,6 +187,35 @@ def whole_layer_bytes(
     return each if isinstance(each, Unknown) else norms + inputs + attention + statistics + each
 
 
+def selected_bytes(
+    recompute: Any, engine: Any, modules: Any, whole: Any, statistics: Any, layer_input: Any, tokens: Any, width: Any,
+    hidden: Any, heads: Any, kv_heads: Any, head_dim: Any, ffn: Any, gated: Any, tensor: Any, sequence: Any, kind: Any,
+    count: Any,
+) -> Any:  # fmt: skip
+    """Bytes that a layer keeps with selective recomputation; 0 without it.
+
+    Formula: Megatron: whole layer - statistics of the attention; FSDP2: layer input + statistics + attention output w a d T / t +
+        every other product w (a d + k d + f) T / t, gated w h T more, for the sums over tensor ranks 2 w h T / t with
+        sequence parallelism
+    Source: Korthikanti et al. (2022), section 5; torchtitan, activation checkpointing by operator, which saves attention,
+        reduce-scatters and all products but the second, fourth and sixth.
+    Assumes: under FSDP2 `selective` is torchtitan's, of the layers' operators in the order of Llama.
+    """
+    if recompute != "selective":
+        return 0
+    if engine not in ("megatron", "fsdp2"):
+        return Unknown(f"what `selective` keeps is not known for the engine `{engine}`", ("recompute",))
+    if modules is not None and (engine != "megatron" or tuple(modules) != ("core_attn",)):
+        return Unknown("what the recomputed modules hold is not derived in this version", ("recompute.modules",))
+    if engine == "megatron":
+        return whole - statistics
+    if kind == "mla" or count is not None:
+        return Unknown("the products of MLA and of experts are not selected in this version", ("recompute",))
+    split = divide(width * ((2 * heads + largest(kv_heads, tensor)) * head_dim + ffn) * tokens, tensor)
+    sums = where(tensor == 1, 0, where(sequence, 2 * layer_input, 0))
+    return layer_input + statistics + split + (width * hidden * tokens if gated else 0) + sums
+
+
 def _norm_width(width: Any, norm: Any, fused: Any) -> Any:
     """Bytes that a norm keeps of one element."""
     return width if fused or norm != "rmsnorm" else width + 4
@@ -225,5 +254,10 @@ FACTS = (
     Fact("memory.layer_whole", "bytes", whole_layer_bytes, (
         "memory.layer_norms", "memory.layer_projection_inputs", "memory.layer_attention", "memory.layer_statistics",
         "memory.layer_mlp", "model.layers", "model.moe_layers", "memory.layer_experts",
+    )),
+    Fact("memory.layer_selected", "bytes", selected_bytes, (
+        "recompute", "engine.name", "recompute.modules?", "memory.layer_whole", "memory.layer_statistics", "memory.layer_input",
+        _T, _W, "model.hidden", "model.heads", "model.kv_heads", "model.head_dim", "model.ffn", "model.gated", *_SPLIT,
+        "model.attention", "model.experts.count?",
     )),
 )  # fmt: skip

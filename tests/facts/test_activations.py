@@ -288,7 +288,10 @@ def test_peak_is_that_of_the_worst_stage():
     ("engine", "given", "path", "missing"),
     [
         ("deepspeed", {}, "memory.logits", "memory.logit_width"),
-        ("fsdp2", {"recompute": "selective"}, "memory.activations", "recompute"),
+        ("deepspeed", {"recompute": "selective"}, "memory.activations", "recompute"),
+        ("fsdp2", {**MIXTRAL, "recompute": "selective"}, "memory.layer_selected", "recompute"),
+        ("fsdp2", {"recompute": "selective", "recompute__modules": ("core_attn",)}, "memory.activations",
+         "recompute.modules"),
         ("megatron", {"recompute": "selective", "recompute__modules": ("mlp",)}, "memory.activations",
          "recompute.modules"),
         ("megatron", {"recompute": "full", "recompute__method": "block"}, "memory.activations", "recompute.layers"),
@@ -300,9 +303,23 @@ def test_peak_is_that_of_the_worst_stage():
     ],
 )  # fmt: skip
 def test_what_is_not_derived_is_unknown(engine, given, path, missing):
-    value = facts_of(engine, **LLAMA_8B, **given)[path]
+    value = facts_of(engine, **{**LLAMA_8B, **given})[path]
     assert isinstance(value, Unknown)
     assert missing in value.missing
+
+
+def test_torchtitan_selects_by_operator():
+    """Input, attention, products for queries, values, gate and output: 15.5 h and 4 a with f = 3.5 h, a = 4 k."""
+    facts = facts_of("fsdp2", **LLAMA_8B, recompute="selective")
+    assert facts["memory.activations"] == 32 * (Fraction(31, 2) * 4096 + 4 * 32) * TOKENS
+    assert facts["memory.recomputed"] == facts["memory.layer_whole"]
+    plain = facts_of("fsdp2", **LLAMA_8B, recompute="selective", model__gated=False)
+    assert plain["memory.layer_selected"] == facts["memory.layer_selected"] - 2 * 4096 * TOKENS
+    tensor = facts_of("fsdp2", **LLAMA_8B, recompute="selective", parallel__tensor=8)
+    split = (2 * (2 * 32 + 8) * 128 + 2 * 14_336 + 4 * 32) // 8
+    assert tensor["memory.layer_selected"] == (split + 2 * 2 * 4096) * TOKENS
+    both = facts_of("fsdp2", **LLAMA_8B, recompute="selective", parallel__tensor=8, parallel__sequence=True)
+    assert both["memory.layer_selected"] == (split + 2 * 4096 + 3 * 2 * 4096 // 8) * TOKENS
 
 
 def test_selected_modules_may_be_the_default_one():
@@ -321,17 +338,19 @@ ARRAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("recompute", ["none", "uniform", "block"])
+@pytest.mark.parametrize("recompute", ["none", "selective", "uniform", "block"])
 @pytest.mark.parametrize("engine", ["megatron", "fsdp2"])
 @pytest.mark.parametrize("axis", ARRAYS)
 def test_arrays_equal_numbers(axis, engine, recompute):
     numpy = pytest.importorskip("numpy", reason="numpy is not installed")
     given = {
-        **MIXTRAL, "parallel__tensor": 2, "parallel__sequence": True, "parallel__pipeline": 4,
-        "batch__accumulation": 16, "model__experts__every": 2, "model__experts__shared": 1,
-        "pipeline__first_stage_layers": 5, "recompute": "none" if recompute == "none" else "full",
-        "recompute__method": recompute, "recompute__layers": 2,
+        **(LLAMA_8B if recompute == "selective" else MIXTRAL), "parallel__tensor": 2, "parallel__sequence": True,
+        "parallel__pipeline": 4, "batch__accumulation": 16, "pipeline__first_stage_layers": 5,
+        "recompute": "full" if recompute in ("uniform", "block") else recompute, "recompute__method": recompute,
+        "recompute__layers": 2,
     }  # fmt: skip
+    if recompute != "selective":
+        given = {**given, "model__experts__every": 2, "model__experts__shared": 1}
     scalars = facts_of(engine, **given)
     paths = [path for path in FACTS if path.startswith("memory.") and not isinstance(scalars[path], Unknown)]
     assert {"memory.activations_peak", "memory.activations_plain_attention", "memory.logits"} <= set(paths)
