@@ -106,6 +106,8 @@ def prepare_rename(session: Session, params: types.PrepareRenameParams) -> types
 
 def rename(session: Session, params: types.RenameParams) -> types.WorkspaceEdit | None:
     """The edits that give the block that is named at a position another name, in every file of the project."""
+    if session.is_large(params.text_document.uri):
+        raise Refused("the file is too large for names to be looked up while you wait")
     found = _named(session, params)
     if found is None or not found[1]:
         raise Refused("there is no name of a block here")
@@ -122,6 +124,8 @@ def rename(session: Session, params: types.RenameParams) -> types.WorkspaceEdit 
 
 def formatting(session: Session, params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
     """The edit that brings a text into the canonical layout; none if it cannot be read."""
+    if session.is_large(params.text_document.uri):
+        raise Refused("the file is too large to be formatted while you wait: run `planc fmt`")
     opened = session.opened(params.text_document.uri)
     text = format_text(opened.source.text) if opened is not None else None
     if opened is None or text is None or text == opened.source.text:
@@ -180,7 +184,7 @@ def _all_fixes(session: Session, opened: Opened) -> list[types.CodeAction]:
 
 def symbols(session: Session, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol] | None:
     """The outline of a text."""
-    opened = session.opened(params.text_document.uri)
+    opened = _small(session, params)
     if opened is None:
         return None
     return [protocol.symbol(one, session.positions) for one in outlining.symbols(session.document(opened.source))]
@@ -188,7 +192,7 @@ def symbols(session: Session, params: types.DocumentSymbolParams) -> list[types.
 
 def folds(session: Session, params: types.FoldingRangeParams) -> list[types.FoldingRange] | None:
     """What can be folded in a text."""
-    opened = session.opened(params.text_document.uri)
+    opened = _small(session, params)
     if opened is None:
         return None
     comment = types.FoldingRangeKind.Comment
@@ -198,9 +202,15 @@ def folds(session: Session, params: types.FoldingRangeParams) -> list[types.Fold
     ]
 
 
+def _small(session: Session, params: Any) -> Opened | None:
+    """The open text that a request is about, if it can be read while the editor waits."""
+    uri = params.text_document.uri
+    return None if session.is_large(uri) else session.opened(uri)
+
+
 def _here(session: Session, params: Any) -> tuple[Opened, int] | None:
     """The open text that a request is about, and the offset of its position."""
-    opened = session.opened(params.text_document.uri)
+    opened = _small(session, params)
     if opened is None:
         return None
     place = params.position

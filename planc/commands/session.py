@@ -31,6 +31,9 @@ from planc.source import Source
 #: Files of a project that are searched for uses of a name, or offered after `use`.
 _MOST_FILES = 2_000
 
+#: Characters of the largest text that is asked about while an editor waits: beyond it an answer takes seconds.
+_LARGE = 128 << 10
+
 
 class Opened(NamedTuple):
     """A text that is open: under which address and version, and where it lies, or its address if it is no file."""
@@ -109,6 +112,11 @@ class Session:
     def opened(self, uri: str) -> Opened | None:
         """The open text of an address."""
         return self._open.get(path_of(uri))
+
+    def is_large(self, uri: str) -> bool:
+        """Whether the open text of an address is too large to be read while an editor waits; it is checked anyhow."""
+        opened = self.opened(uri)
+        return opened is not None and _LARGE < len(opened.source.text)
 
     def linked(self, source: Source) -> Linked:
         """A text with the files that it uses."""
@@ -205,19 +213,23 @@ class Session:
     async def _check(self, opened: Opened) -> None:
         loop = asyncio.get_running_loop()
         configurations = Configurations(self.files)
-        check = self.checker.check(opened.source, configurations.of(opened.source).house)
+        house, is_large = configurations.of(opened.source).house, self.is_large(opened.uri)
+        if is_large:
+            check = await loop.run_in_executor(self._worker, self.checker.check, opened.source, house)
+        else:
+            check = self.checker.check(opened.source, house)
         self._used[opened.path] = set(filter(None, map(self.files.real_path, self._files_of(check))))
         pending = self.checker.pending(check)
         for number, unit in enumerate(pending):
             await loop.run_in_executor(self._worker, self.checker.judge, check, unit)
-            if number == 0 and 1 < len(pending):
+            if number == 0 and 1 < len(pending) and not is_large:
                 self._take(opened, self.checker.diagnostics(check), configurations)
-        if check.whole:
+        if check.whole or is_large:
             found = await loop.run_in_executor(self._worker, self.checker.diagnostics, check)
         else:
             found = self.checker.diagnostics(check)
         self._take(opened, found, configurations)
-        for source in [source for source in self.checker.documents if not self.files.is_current(source)]:
+        for source in [source for source in tuple(self.checker.documents) if not self.files.is_current(source)]:
             self.checker.forget(source)
             self.positions.forget(source)
 

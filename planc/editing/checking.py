@@ -80,9 +80,10 @@ class Checker:
 
     def document(self, source: Source) -> Document:
         """The document of a source."""
-        if source not in self.documents:
-            self.documents[source] = Document(source, self._kept)
-        return self.documents[source]
+        found = self.documents.get(source)
+        if found is None:  # another thread may forget it at any time
+            found = self.documents[source] = Document(source, self._kept)
+        return found
 
     def forget(self, source: Source) -> None:
         """Drops what is known of a source that nobody uses any more."""
@@ -176,10 +177,11 @@ class Checker:
         return tuple(found)
 
     def _alone_of(self, source: Source, own: bool) -> Alone:
-        if source not in self._alone:
-            made = catalogue(source) if own else alone(self.document(source), self._summaries)
-            self._alone[source] = made
-        return self._alone[source]
+        found = self._alone.get(source)
+        if found is None:
+            found = catalogue(source) if own else alone(self.document(source), self._summaries)
+            self._alone[source] = found
+        return found
 
     def _known(self, unit: Unit) -> Judged | None:
         judged = self._judged.get(unit.state)

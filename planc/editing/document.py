@@ -86,13 +86,14 @@ class Document:
     def _relative(self, part: Part) -> tuple[Role, ...]:
         text = self.source.text[part.start : part.end]
         kept = self._kept.roles
-        if text not in kept:
+        found = kept.get(text)
+        if found is None:  # another thread may clear what is kept at any time
             if _MOST_PARTS < len(kept):
                 kept.clear()
             # The first line's indentation says nothing, so the part can be read as a text of its own.
             tokens = tuple(Token(token.type, token.start - part.start, token.end - part.start) for token in part.tokens)
-            kept[text] = roles_of(Source("", text), tokens)
-        return kept[text]
+            found = kept[text] = roles_of(Source("", text), tokens)
+        return found
 
 
 def block_name(roles: tuple[Role, ...]) -> Role | None:

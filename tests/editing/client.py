@@ -102,6 +102,11 @@ class Editor:
             raise AssertionError(f"wanted {list(wanted)}, got {now()}; {self.logged}") from None
         return now()
 
+    async def news(self) -> None:
+        """Waits until something more is published."""
+        async with self._news:
+            await asyncio.wait_for(self._news.wait(), PATIENCE)
+
     def at(self, uri: str, marked: str) -> dict[str, Any]:
         """The parameters of a request at the `|` in a piece of an open text, which occurs once without it."""
         before, _, after = marked.partition("|")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -436,6 +437,62 @@ def test_texts_without_a_file_and_texts_that_are_not_open(tmp_path: Path) -> Non
         nowhere = types.TextDocumentIdentifier(made.uri("nowhere.plan"))
         assert await made.client.text_document_hover_async(types.HoverParams(nowhere, types.Position(0, 0))) is None
         assert await made.client.text_document_document_symbol_async(types.DocumentSymbolParams(nowhere)) is None
+
+    run(tmp_path, scenario)
+
+
+def test_a_large_text_is_checked_and_nobody_waits_for_answers_about_it(tmp_path: Path) -> None:
+    copies = [CLEAN[CLEAN.index("plan run") :].replace("plan run", f"plan run{number}") for number in range(800)]
+    text = CLEAN + "".join(copies)
+    options = types.FormattingOptions(tab_size=2, insert_spaces=True)
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+        document, place = types.TextDocumentIdentifier(uri), types.Position(6, 8)
+        small = made.open("b.plan", CLEAN)
+        await made.client.text_document_hover_async(types.HoverParams(document, place))
+        began = time.monotonic()
+        completion = types.CompletionParams(document, place)
+        assert await made.client.text_document_completion_async(completion) is None
+        formatting = types.DocumentFormattingParams(document, options)
+        assert await made.client.text_document_formatting_async(formatting) is None
+        rename = types.RenameParams(document, place, "other")
+        assert await made.client.text_document_rename_async(rename) is None
+        assert await made.client.text_document_document_symbol_async(types.DocumentSymbolParams(document)) is None
+        assert time.monotonic() - began < PATIENCE / 4
+        assert made.shown == [
+            "the file is too large to be formatted while you wait: run `planc fmt`",
+            "the file is too large for names to be looked up while you wait",
+        ]
+        made.change(uri, text[: 100 << 10].rpartition("}\n")[0])
+        assert await made.client.text_document_completion_async(completion) is not None
+        await made.codes(small, [])
+
+    run(tmp_path, scenario)
+
+
+def test_a_large_text_is_checked(tmp_path: Path) -> None:
+    text = CLEAN.replace("model = small", "model = smal") + "# a long comment\n" * 10_000
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+        await made.codes(uri, ["PLN010"])
+        made.change(uri, text.replace("model = smal", "model = small"))
+        await made.codes(uri, [])
+
+    run(tmp_path, scenario)
+
+
+def test_the_least_severity_of_the_configuration_holds_for_advice_too(tmp_path: Path) -> None:
+    (tmp_path / "planc.toml").write_text('min-severity = "warning"\n[per-path."b.plan"]\nmin-severity = "info"\n')
+
+    async def scenario(made: Editor) -> None:
+        text = CLEAN.replace("model = small", "model = smal").replace("4Ki", "8k")
+        for name, codes in (("a.plan", {"PLN010"}), ("b.plan", {"PLN010", "PLN036", "PLN937"})):
+            uri = made.open(name, text)
+            await made.codes(uri, ["PLN010"])  # what costs more to find is shown a moment later
+            while {one.code for one in made.published[uri].diagnostics} != codes:
+                await made.news()
 
     run(tmp_path, scenario)
 
