@@ -15,13 +15,13 @@ from planc.plan.model import Unknown
 
 
 def activation_bytes_per_layer(
-    kind: Any, whole: Any, layer_input: Any, selected: Any, method: Any, block: Any, layers: Any, stages: Any, chunks: Any,
-    offloaded: Any, adapter: Any,
+    kind: Any, whole: Any, layer_input: Any, selected: Any, method: Any, block: Any, layers: Any, longest: Any, stages: Any,
+    chunks: Any, offloaded: Any, adapter: Any,
 ) -> Any:  # fmt: skip
     """Bytes of activations that a layer keeps until its backward pass, for one micro batch, on average over layers.
 
-    Formula: none: whole layer; selective: what is selected; full: input of the layer, / layers of a chunk with the method `uniform`;
-        `block` layers of each chunk of a stage so, the others whole
+    Formula: none: whole layer; selective: what is selected; full: input of the layer, with the method `uniform` / layers of a chunk,
+        which a stage ends; `block` layers of each chunk of a stage so, the others whole
     Source: Korthikanti et al. (2022), table 2; Megatron-LM, recompute_method.
     """
     if adapter is not None:
@@ -33,15 +33,15 @@ def activation_bytes_per_layer(
     if kind == "selective":
         return selected
     if method != "block":
-        return layer_input if block is None else divide(layer_input, block)
+        return layer_input if block is None else divide(layer_input, _smaller(block, longest))
     if block is None:
         return Unknown("`recompute.layers` is not set", ("recompute.layers",), unset=True)
     again = block * stages * (1 if chunks is None else chunks)
-    share = divide(where(again < layers, again, layers), layers)
+    share = divide(_smaller(again, layers), layers)
     return share if isinstance(share, Unknown) else whole + share * (layer_input - whole)
 
 
-def recomputed_bytes(kind: Any, whole: Any, method: Any, block: Any, engine: Any) -> Any:
+def recomputed_bytes(kind: Any, whole: Any, method: Any, block: Any, longest: Any, engine: Any) -> Any:
     """Bytes of activations that recomputation brings back at once, in the backward pass.
 
     Formula: full: one whole layer, or all layers of a chunk with the method `uniform`; selective under FSDP2: one whole layer;
@@ -51,7 +51,7 @@ def recomputed_bytes(kind: Any, whole: Any, method: Any, block: Any, engine: Any
     """
     if kind == "none" or (kind == "selective" and engine == "megatron"):
         return 0
-    return whole if method == "block" or block is None else whole * block
+    return whole if method == "block" or block is None else whole * _smaller(block, longest)
 
 
 def held_layers(
@@ -105,6 +105,10 @@ def last_held_layers(
     if is_array(stages):
         return Unknown("a stated split has one pipeline size", ("pipeline.layers",))
     return sum(stated[stages - 1 :: stages]) * count
+
+
+def _smaller(left: Any, right: Any) -> Any:
+    return where(left < right, left, right)
 
 
 def _split(layers: Any, stages: Any, first: Any, last: Any, embedding: Any, loss: Any) -> tuple[Any, Any, Any]:
@@ -190,9 +194,9 @@ _HELD, _LAST = "memory.held_layers", "memory.last_held_layers"
 FACTS = (
     Fact(_LAYER, "bytes", activation_bytes_per_layer, (
         "recompute", "memory.layer_whole", "memory.layer_input", "memory.layer_selected", "recompute.method?", "recompute.layers?",
-        "model.layers", "parallel.pipeline", "pipeline.chunks?", "offload.activations?", "adapter?",
+        "model.layers", "pipeline.longest_stage", "parallel.pipeline", "pipeline.chunks?", "offload.activations?", "adapter?",
     )),
-    Fact(_AGAIN, "bytes", recomputed_bytes, ("recompute", "memory.layer_whole", "recompute.method?", "recompute.layers?", "engine.name")),
+    Fact(_AGAIN, "bytes", recomputed_bytes, ("recompute", "memory.layer_whole", "recompute.method?", "recompute.layers?", "pipeline.longest_stage", "engine.name")),
     Fact(_HELD, "layers", held_layers, _STAGES),
     Fact(_LAST, "layers", last_held_layers, _STAGES),
     Fact("memory.activations", "bytes", activation_bytes, (_LAYER, _HELD)),

@@ -240,6 +240,10 @@ def test_recomputed_chunks_and_blocks():
     uniform = facts_of("megatron", **LLAMA_8B, recompute="full", recompute__method="uniform", recompute__layers=4)
     assert uniform["memory.activations"] == 8 * kept
     assert uniform["memory.recomputed"] == 4 * whole
+    chunk = {**LLAMA_8B, "recompute": "full", "recompute__method": "uniform", "recompute__layers": 99}
+    by_stage = facts_of("megatron", **chunk, parallel__pipeline=4)
+    assert by_stage["memory.activations"] == kept
+    assert by_stage["memory.recomputed"] == 8 * whole
     block = facts_of("megatron", **LLAMA_8B, recompute="full", recompute__method="block", recompute__layers=8)
     assert block["memory.activations"] == 8 * kept + 24 * whole
     assert block["memory.recomputed"] == whole
