@@ -153,8 +153,8 @@ def plain(value: Any) -> Any:
 def _numbers(path: str, facts: list[Facts]) -> list[Number]:
     """The number for every engine; one for all of them where they agree, inputs included."""
     alike: dict[Any, list[Facts]] = {}
-    for own in facts:
-        alike.setdefault(_comparable(own, path), []).append(own)
+    for own in facts:  # one engine agrees with itself, which need not be looked at
+        alike.setdefault(_comparable(own, path) if 1 < len(facts) else (), []).append(own)
     fact = FACTS[path]
     parts = _page(fact.formula.__doc__)
     found = []
