@@ -16,6 +16,7 @@ from planc.editing import defining, hovering, outlining
 from planc.editing.names import Target, renamed, targets_of, uses_of
 from planc.format.formatting import format_text
 from planc.reporting.fixing import mend
+from planc.reporting.suppressions import allowance
 from planc.source import Source, Span
 
 
@@ -136,9 +137,10 @@ def formatting(session: Session, params: types.DocumentFormattingParams) -> list
 
 
 def actions(session: Session, params: types.CodeActionParams) -> list[types.CodeAction] | None:
-    """The fixes of what is wrong in a range; one that cannot change what a correct plan means is preferred.
+    """The fixes of what is wrong in a range, and the comments that would allow it.
 
-    All of these together are an action of their own, which an editor may ask for when a file is saved.
+    A fix that cannot change what a correct plan means is preferred. All of those together are an action of their own,
+    which an editor may ask for when a file is saved.
     """
     opened = session.opened(params.text_document.uri)
     if opened is None:
@@ -157,7 +159,7 @@ def actions(session: Session, params: types.CodeActionParams) -> list[types.Code
         span = diagnostic.primary.span
         if span.source is not opened.source or last < span.start or span.end < first:
             continue
-        for fix in diagnostic.fixes:
+        for fix in filter(None, (*diagnostic.fixes, allowance(diagnostic))):
             edit = _edit(session, fix.edits)
             if edit is not None:
                 told = [protocol.diagnostic(diagnostic, session.positions, session.address)]

@@ -93,6 +93,25 @@ def suppressions(source: Source) -> tuple[Suppression, ...]:
     return tuple(found)
 
 
+def allowance(found: Diagnostic) -> Fix | None:
+    """The comment that allows what was found, but for the reason, which only the user knows.
+
+    None where it cannot be suppressed, or its line has no room: a comment in a comment allows nothing. Advice need not
+    be suppressed.
+    """
+    source, number = found.primary.span.source, found.primary.span.line
+    line = source.line(number)
+    rest = _COMMENT.sub(lambda match: match[1] or "", line)
+    if found.severity is Severity.INFO or is_fixed(found.code, found.severity) or not line.strip():
+        return None
+    if "#" in rest or '"' in rest:
+        return None
+    start = found.primary.span.start - found.primary.span.column + 1
+    end = Span(source, start + len(line.rstrip()), start + len(line))
+    name = next((name for name in names_of(found)[2:3] if not re.search(r"[\s,]", name)), found.name)
+    return Fix(f"allow `{name}` here, with a reason", (Edit(end, f"  # planc: allow {name} -- "),), safe=False)
+
+
 def _comments(source: Source) -> list[tuple[Span, int]]:
     """The comments that speak to planc, and where in the text what they say begins."""
     text = source.text

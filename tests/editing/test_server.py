@@ -391,6 +391,29 @@ def test_formatting_actions_and_outline(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+def test_a_finding_can_be_allowed_with_a_reason(tmp_path: Path) -> None:
+    text = CLEAN.replace("heads = 8", "heads = 7")
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+        (found,) = await made.codes(uri, ["PLN110"])
+        context = types.CodeActionContext([], only=[types.CodeActionKind.QuickFix])
+        params = types.CodeActionParams(types.TextDocumentIdentifier(uri), found.range, context)
+        actions = await made.client.text_document_code_action_async(params)
+        (action,) = [one for one in actions or () if one.title.startswith("allow `")]
+        assert isinstance(action, types.CodeAction) and not action.is_preferred
+        assert action.edit is not None and action.edit.document_changes is not None
+        (change,) = action.edit.document_changes
+        assert isinstance(change, types.TextDocumentEdit)
+        written = applied(text, [one for one in change.edits if isinstance(one, types.TextEdit)])
+        made.change(uri, written)
+        await made.codes(uri, ["PLN056"])
+        made.change(uri, written.replace(" -- ", " -- a test"))
+        await made.codes(uri, [])
+
+    run(tmp_path, scenario)
+
+
 def test_all_safe_fixes_at_once(tmp_path: Path) -> None:
     text = CLEAN.replace("gpu = card", "gpu = card,, inter_node = 400 Gbit/s").replace(
         "precision = bf16", 'precision = "bf16"'

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.kinds import known_rules
 from planc.reporting.fixing import mend
-from planc.reporting.suppressions import suppress, suppressions
+from planc.reporting.suppressions import allowance, suppress, suppressions
 from planc.source import Source, Span
 
 RULES = known_rules()
@@ -157,3 +157,47 @@ def test_any_text_is_answered(text: str) -> None:
     count = text.count("\n") + 1
     assert all(1 <= one.first <= one.last <= count for one in suppressions(source))
     suppress((), (source,), lambda: RULES)
+
+
+def at(text: str, mark: str, severity: Severity = Severity.ERROR, code: str = "PLN101") -> Diagnostic:
+    """A diagnostic at a mark in a text."""
+    start = text.index(mark)
+    label = Label(Span(Source("x.plan", text), start, start + len(mark)))
+    return Diagnostic("a fault", label, severity=severity, code=code, name="indivisible-world-size")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a = 1\nb = 2\n", "a = 1\nb = 2  # planc: allow indivisible-world-size -- \n"),
+        ("b = 2", "b = 2  # planc: allow indivisible-world-size -- "),
+        ("b = 2 \t\r\nc = 1\r\n", "b = 2  # planc: allow indivisible-world-size -- \r\nc = 1\r\n"),
+        ('b = 2 c = "#" ', 'b = 2 c = "#"  # planc: allow indivisible-world-size -- '),
+    ],
+)
+def test_a_comment_that_allows_what_was_found(text: str, expected: str) -> None:
+    found = at(text, "b = 2")
+    fix = allowance(found)
+    assert fix is not None and not fix.safe
+    (edit,) = fix.edits
+    written = text[: edit.span.start] + edit.text + text[edit.span.end :]
+    assert (fix.title, written) == ("allow `indivisible-world-size` here, with a reason", expected)
+    assert outcome(written, "b = 2") == ([], ["PLN056"])  # which asks for the reason
+    assert outcome(written.replace(" -- ", " -- a test"), "b = 2") == ([], [])
+
+
+def test_what_no_comment_can_allow() -> None:
+    for text in ("b = 2 # why", "b = 2 # planc: allow x -- y", 'b = 2 "open', "b = 2 'x' \" #"):
+        assert allowance(at(text, "b = 2")) is None
+    assert allowance(at("a = 1\n\n", "\n\n"[1:])) is not None  # the end of the first line
+    assert allowance(at(" \t\n", "\t")) is None
+    assert allowance(at("b = 2", "b", Severity.INFO)) is None
+    assert allowance(at("b = 2", "b", Severity.ERROR, "PLN010")) is None
+    assert allowance(at("b = 2", "b", Severity.WARNING, "PLN010")) is not None
+
+
+@pytest.mark.parametrize(("rule", "name"), [("house.fabric", "house.fabric"), ("my house.x", "broken-policy")])
+def test_a_rule_of_a_policy_is_allowed_by_its_own_name(rule: str, name: str) -> None:
+    found = at("b = 2", "b")._replace(message=f"policy `{rule}` forbids `x`", code="PLN090", name="broken-policy")
+    fix = allowance(found)
+    assert fix is not None and fix.edits[0].text == f"  # planc: allow {name} -- "
