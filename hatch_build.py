@@ -12,7 +12,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_DATA = ("grammar", "schemas", "templates")
+_DATA = ("grammar", "schemas", "templates", "docs/rules")
 
 
 class PackagedData(BuildHookInterface[Any]):

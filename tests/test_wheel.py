@@ -68,6 +68,7 @@ def test_the_wheel_holds_the_package_its_data_and_nothing_else(built: Path) -> N
         "planc/syntax/_tables.py",
         "planc/grammar/plan.lark",
         "planc/schemas/diagnostics.schema.json",
+        "planc/docs/rules/pln101-indivisible-world-size.md",
         "planc/templates/torchrun/torchrun.sh.j2",
         "planc/catalogue/gpus.plan",
         f"planc-{VERSION}.dist-info/licenses/LICENSE",

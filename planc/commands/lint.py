@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: Diagnostics that are written out as text; nobody reads on, and a broken tree may hold ten thousand.
 MOST_SHOWN = 1000
 
+_MOST_NAMED = 3  # codes that the last line offers to explain
+
 FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
@@ -152,6 +154,9 @@ def _show(outcome: Outcome, read: Read, options: Options) -> None:
         return
     ours = tuple(found for found in diagnostics if found.primary.span.source in read.sources)
     lines = [_summary(outcome, diagnostics, len(read.names)), *_hints(outcome, ours, options)]
+    if diagnostics and sys.stdout is not None and sys.stdout.isatty():  # for a person; a log says it often enough
+        codes = list(dict.fromkeys(found.code for found in diagnostics))
+        lines.append(f"`planc rule {' '.join(codes[:_MOST_NAMED])}` says why, and what would work.")
     if options.show_skipped:
         lines.extend(_skipped_lines(outcome.skipped))
     output.write("\n" * bool(diagnostics) + "".join(f"{line}\n" for line in lines))

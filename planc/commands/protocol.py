@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from lsprotocol import types
+from pygls.uris import from_fs_path
 
+from planc import resources
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Severity
+from planc.diagnostics.report import page_path
 from planc.editing.completion import Item
 from planc.editing.outlining import Symbol
 from planc.editing.positions import Positions
@@ -61,10 +64,19 @@ def diagnostic(found: Diagnostic, positions: Positions, address: Address) -> typ
         "\n".join(line for line in lines if line),
         _SEVERITIES[found.severity],
         found.code,
+        code_description=_page(found),
         source="planc",
         tags=[types.DiagnosticTag.Unnecessary] if found.name in _WITHOUT_EFFECT else None,
         related_information=related or None,
     )
+
+
+def _page(found: Diagnostic) -> types.CodeDescription | None:
+    """The page of a rule, for an editor that opens it where the code is shown; None where planc lacks its pages."""
+    try:
+        return types.CodeDescription(str(from_fs_path(resources.find(page_path(found.code, found.name)))))
+    except FileNotFoundError:
+        return None
 
 
 def completion(

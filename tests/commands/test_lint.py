@@ -219,6 +219,7 @@ def test_color_on_a_terminal(tmp_path: Path) -> None:
         os.close(ours)
         assert process.wait(timeout=60) == 1
         assert (b"\033[1;31merror" in printed) == colored
+        assert printed.endswith(b"`planc rule PLN010` says why, and what would work.\r\n")
 
 
 def test_advice_is_shown_to_those_who_ask(tmp_path: Path) -> None:
