@@ -5,6 +5,7 @@ A fault in a handler is told to the client's log, and the answer is then that th
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -64,6 +65,8 @@ def serve() -> int:
     """Serves one client until it leaves; 0 if it said so first."""
     if sys.stdin is None:
         raise CannotWork("standard input is closed")
+    # What pygls has to say of a message that is answered would go to standard error, which not every client reads.
+    logging.getLogger("pygls").addHandler(logging.NullHandler())
     full = types.TextDocumentSyncKind.Full
     server = _Server("planc", VERSION, text_document_sync_kind=full, protocol_cls=Protocol)
     handlers = Handlers(server)

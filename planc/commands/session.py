@@ -80,6 +80,8 @@ class Session:
 
     def put(self, uri: str, version: int, text: str) -> None:
         """A text was opened or has changed."""
+        # Half a character, as JSON may hold and no file can, becomes what a file would have in its place.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         path = path_of(uri)
         is_new = path not in self._open
         self._forget(path)

@@ -47,6 +47,10 @@ def test_every_request_is_answered(tmp_path: Path) -> None:
         assert not wire.logged()
         right = {"textDocument": document, "position": {"line": 1, "character": 1}}
         assert error_of(wire.ask("right", "textDocument/hover", right)) is None
+        wire.process.kill()
+        assert (
+            wire.process.stderr is not None and wire.process.stderr.read() == b""
+        )  # a full pipe would stop the server
 
 
 def test_what_is_no_request_is_answered(tmp_path: Path) -> None:
@@ -127,6 +131,18 @@ def test_a_faulty_notification_is_one_line_in_the_log(tmp_path: Path) -> None:
             "planc: textDocument/didChange: untitled:closed is not open",
             "planc: textDocument/didOpen: the parameters are not as the protocol has them",
         ]
+
+
+def test_half_a_character_is_no_fault(tmp_path: Path) -> None:
+    with wired(tmp_path) as wire:
+        begin(wire, tmp_path)
+        uri = (tmp_path / "b.plan").as_uri()
+        open_text(wire, uri, 'use "\ud800.plan"  # \udfff\n' + CLEAN)
+        wire.wait(lambda message: message.get("params", {}).get("uri") == uri and message["params"]["diagnostics"])
+        options = {"tabSize": 2, "insertSpaces": True}
+        answer = wire.ask(1, "textDocument/formatting", {"textDocument": {"uri": uri}, "options": options})
+        assert error_of(answer) is None
+        assert not wire.logged()
 
 
 def test_a_length_that_no_message_has_is_refused(tmp_path: Path) -> None:
