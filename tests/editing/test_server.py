@@ -48,6 +48,8 @@ def test_diagnostics_follow_the_typing(tmp_path: Path) -> None:
         await made.codes(uri, [])
         made.change(uri, CLEAN.replace("model = small", "model = smal"))
         (found,) = await made.codes(uri, ["PLN010"])
+        assert found.code_description is not None
+        assert found.code_description.href.endswith("/docs/rules/pln010-unknown-name.md")
         line = CLEAN[: CLEAN.index("model = small")].count("\n")
         assert (found.range.start.line, found.range.start.character) == (line, 19)
         assert found.message == "no model is called `smal`\nnot known here\nhelp: did you mean `small`?"
