@@ -57,7 +57,8 @@ def judge(files: Files, file: str, settings: tuple[str, ...]) -> Judged:
     configurations = Configurations(files)
     house = next(iter(configurations.houses(read.sources).values()), None)
     analysis = analyse(read.sources, files.load, settings, None, house)
-    diagnostics = settle((*read.diagnostics, *analysis.diagnostics), read.sources, configurations, _SHOWN).diagnostics
+    found = (*read.diagnostics, *analysis.diagnostics)
+    diagnostics = settle(found, read.sources, configurations, _SHOWN, settings).diagnostics
     path = files.project_path(read.sources[0]) if read.sources else file
     plans = () if any(map(is_error, diagnostics)) else analysis.plans
     return Judged(file, path, settings, plans, diagnostics, read.names)

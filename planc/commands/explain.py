@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
     house = next(iter(configurations.houses(read.sources).values()), None)
     analysis = analyse(read.sources, files.load, tuple(options.set), None, house)
     found = (*read.diagnostics, *analysis.diagnostics)
-    diagnostics = settle(found, read.sources, configurations, Chosen()).diagnostics
+    diagnostics = settle(found, read.sources, configurations, Chosen(), options.set).diagnostics
     output.complain(as_text(diagnostics, output.in_color(options.color, sys.stderr)))
     failed = any(map(is_error, diagnostics))
     plans = chosen_plans(analysis.plans, options.plan, options.file) if analysis.plans or not failed else []

@@ -105,7 +105,7 @@ def _judge(read: Read, files: Files, configurations: Configurations, options: Op
         houses = configurations.houses(sources)
         diagnostics = analyse_all(sources, files, options.settings, houses, use_cache)
         all_found = (*read.diagnostics, *diagnostics)
-        return settle(all_found, sources, configurations, options.chosen).diagnostics
+        return settle(all_found, sources, configurations, options.chosen, options.settings).diagnostics
 
     if options.fix or options.diff:
         from planc.commands.mending import mend_all
@@ -120,7 +120,8 @@ def _judge(read: Read, files: Files, configurations: Configurations, options: Op
     if options.show_skipped:
         houses = configurations.houses(read.sources)
         raw, skipped = analyse_whole(read.sources, files, options.settings, houses)
-        settled = settle((*read.diagnostics, *raw), read.sources, configurations, options.chosen)
+        all_found = (*read.diagnostics, *raw)
+        settled = settle(all_found, read.sources, configurations, options.chosen, options.settings)
         return Outcome(settled.diagnostics, skipped)
     return Outcome(found(read.sources, options.use_cache))
 

@@ -272,7 +272,7 @@ def as_lint_shows(
     all_said = (said.chosen, *(rule.chosen for rule in said.per_path))
     is_said = any(chosen.min_severity is not None for chosen in all_said)
     least = Chosen() if is_said else Chosen(min_severity=Severity.INFO)
-    settled = settle(found, (source,), configurations, least).diagnostics
+    settled = settle(found, (source,), configurations, least, ()).diagnostics
     if not configurations.have_baseline((source,)):
         return settled
     return compare(settled, (source,), files, configurations, None).diagnostics

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from planc.reporting.configuration import Chosen
     from planc.reporting.selection import Selection
 
+_UNUSED = "unused-suppression"
 _SPEAKS = re.compile(r"#[ \t]*planc[ \t]*:", re.I)  # how a suppression begins; most texts have none
 
 
@@ -25,9 +26,16 @@ class Settled(NamedTuple):
 
 
 def settle(
-    found: Iterable[Diagnostic], sources: Sequence[Source], configurations: Configurations, command_line: Chosen
+    found: Iterable[Diagnostic],
+    sources: Sequence[Source],
+    configurations: Configurations,
+    command_line: Chosen,
+    settings: Sequence[str],
 ) -> Settled:
-    """What is reported of what was found in the sources and the files that they use."""
+    """What is reported of what was found in the sources and the files that they use.
+
+    `settings` are the fields that the command line sets: what they leave a suppression without is no fault of it.
+    """
     from planc.reporting.selection import chosen
 
     diagnostics = tuple(found)
@@ -37,7 +45,8 @@ def settle(
         from planc.reporting.suppressions import suppress
 
         outcome = suppress(diagnostics, sources, known_rules)
-        diagnostics, suppressed = (*outcome.diagnostics, *outcome.faults), outcome.suppressed
+        complaints = [each for each in outcome.faults if not settings or each.name != _UNUSED]
+        diagnostics, suppressed = (*outcome.diagnostics, *complaints), outcome.suppressed
     selections: dict[Source, Selection] = {}
     reported = []
     for diagnostic in diagnostics:

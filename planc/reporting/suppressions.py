@@ -50,11 +50,13 @@ def suppress(found: Iterable[Diagnostic], sources: Sequence[Source], known: Know
     """The diagnostics without those that a comment allows, and the faults of the comments of `sources`.
 
     A comment in a file that another file uses holds as well. It is reported as unused only where this run had every
-    chance to use it: in a file of `sources` that has a plan, for a rule judges plans.
+    chance to use it: in a file of `sources` that has a plan, for a rule judges plans, and if no error in the language
+    kept a rule from judging.
     """
     diagnostics = tuple(found)
     files = dict.fromkeys((*sources, *(diagnostic.primary.span.source for diagnostic in diagnostics)))
     said = {source: suppressions(source) for source in files}
+    all_judged = not any(is_fixed(found.code, found.severity) for found in diagnostics)
     useful: set[tuple[Source, int]] = set()
     kept: list[Diagnostic] = []
     suppressed: list[Diagnostic] = []
@@ -71,7 +73,8 @@ def suppress(found: Iterable[Diagnostic], sources: Sequence[Source], known: Know
         for one in said[source]:
             if (source, one.name.start) not in useful:
                 complaint = _useless(one, known)
-                if complaint is not None and (complaint.name != faults.UNUSED_SUPPRESSION.name or _has_plan(source)):
+                unused = complaint is not None and complaint.code == faults.UNUSED_SUPPRESSION.code
+                if complaint is not None and (not unused or (all_judged and _has_plan(source))):
                     complaints.append(complaint)
     return Outcome(tuple(kept), tuple(suppressed), tuple(complaints))
 

@@ -225,6 +225,10 @@ def test_suppressions_hold_everywhere(tmp_path: Path) -> None:
     assert compiled.returncode == 0, compiled.stderr
     explained = planc("explain", "a.plan", cwd=tmp_path)
     assert (explained.returncode, explained.stderr) == (0, "")
+    assert codes(tmp_path, "--set", "parallel.tensor=8", "a.plan") == []  # of no use in this run alone
+    write(tmp_path, a=allowed.replace("model = small", "model = smal"))
+    planc("lint", "--fix", "a.plan", cwd=tmp_path)
+    assert "# planc: allow PLN501" in (tmp_path / "a.plan").read_text()
     write(tmp_path, a=allowed.replace(" -- one tray of 16", ""))
     assert codes(tmp_path, "a.plan") == ["PLN056"]
     assert planc("compile", "a.plan", "-o", "other", cwd=tmp_path).returncode == 1

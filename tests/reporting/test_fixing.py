@@ -25,7 +25,7 @@ ALL = Chosen(min_severity=Severity.INFO)
 def judged(sources: tuple[Source, ...], files: Files) -> tuple[Diagnostic, ...]:
     configurations = Configurations(files, use=False)
     found = analyse_all(sources, files, (), configurations.houses(sources), use_cache=False)
-    return settle(found, sources, configurations, ALL).diagnostics
+    return settle(found, sources, configurations, ALL, ()).diagnostics
 
 
 def with_fixes() -> list[tuple[str, int]]:

@@ -125,6 +125,12 @@ def test_complaints(comment: str, codes: list[str]) -> None:
     assert outcome(f"plan a {{ b = 1 }} {comment}\n")[1] == codes
 
 
+def test_what_no_rule_could_judge_is_not_called_unused() -> None:
+    text = "# planc: allow PLN501 -- one tray\nplan a { b = 1 }\n"
+    assert outcome(text, "b")[1] == ["PLN058"]
+    assert outcome(text, "b", code="PLN012", name="missing-field") == (["b"], [])
+
+
 def test_a_library_is_not_told_that_it_suppresses_nothing() -> None:
     text = "# planc: allow PLN501 -- one tray\ncluster c { nodes = 1 }\n"
     assert outcome(text) == ([], [])
