@@ -19,7 +19,9 @@ pytestmark = pytest.mark.slow
 HOOKS = ("planc-lint", "planc-fmt", "planc-compile-check")
 
 #: What an installation of planc is made of.
-SHIPPED = ("planc", "grammar", "schemas", "templates", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE")
+SHIPPED = (
+    "planc", "grammar", "schemas", "templates", "docs", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE",
+)  # fmt: skip
 
 #: What pip says where it reaches no package index.
 UNREACHABLE = ("No matching distribution found for hatchling", "Failed to establish a new connection", "NameResolution")
