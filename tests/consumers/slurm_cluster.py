@@ -23,7 +23,7 @@ _SECONDS_TO_START = 60
 
 _NODE = (
     "NodeHostname=localhost Sockets=2 CoresPerSocket=56 ThreadsPerCore=1 RealMemory=1000000 Feature=nvlink,h100"
-    f" Gres=gpu:h100:{_CARDS}"
+    f" Gres=gpu:h100:{_CARDS},nvme:1"
 )
 
 _CONFIGURATION = """\
@@ -57,7 +57,7 @@ SlurmdParameters=config_overrides
 AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/none
 JobAcctGatherType=jobacct_gather/none
-GresTypes=gpu
+GresTypes=gpu,nvme
 {nodes}
 """
 
@@ -167,7 +167,8 @@ class Cluster:
         text = _CONFIGURATION.format(folder=self.folder, port=own, nodes="\n".join(nodes))
         (self.folder / "slurm.conf").write_text(text)
         cards = f"NodeName={everything} Name=gpu Type=h100 File={self.folder}/dev/card[0-{_CARDS - 1}]\n"
-        (self.folder / "gres.conf").write_text(cards)
+        disks = f"NodeName={everything} Name=nvme Count=1\n"  # a site has resources of its own beside the cards
+        (self.folder / "gres.conf").write_text(cards + disks)
         (self.folder / "cgroup.conf").write_text("CgroupAutomount=no\n")
 
 
