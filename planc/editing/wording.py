@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planc.diagnostics.amounts import either
+from planc.diagnostics.amounts import either, number_text
 from planc.plan.schema import AUTO, WRITTEN_OTHERWISE, Field, Follows, Type
 from planc.plan.units import PLAIN, TIME, UNITS, Dimension, name_of
 
@@ -26,7 +26,7 @@ def type_text(type: Type) -> str:
     if type.words:
         return f"one of {either([f'`{word}`' for word in type.words])}"
     if type.form in ("count", "number"):
-        return f"{type.form}{f', at least {type.minimum}' if type.minimum is not None else ''}"
+        return f"{type.form}{f', at least {number_text(type.minimum)}' if type.minimum is not None else ''}"
     return "share between 0 and 1" if type.form == "share" else _FORMS.get(type.form, type.form)
 
 

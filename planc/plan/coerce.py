@@ -110,7 +110,8 @@ def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
             span, f"{_shown(value)} is none of {', '.join(want.words)}", help=(f"write one of {listed}",)
         )
     if want.minimum is not None and value < want.minimum:
-        return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is less than {want.minimum}", f"at least {want.minimum}")
+        least = _shown(want.minimum)
+        return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is less than {least}", f"at least {least}")
     share = want.form == "share" or (want.form == "quantity" and val.dimension == PLAIN and 0 == want.minimum)
     if share and 1 < value:
         text = f"{_shown(value)} %"

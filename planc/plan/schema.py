@@ -74,6 +74,7 @@ COUNT = Type("count", (PLAIN,), minimum=1)
 COUNT0 = Type("count", (PLAIN,), minimum=0)
 NUMBER = Type("number", (PLAIN,))
 POSITIVE = Type("number", (PLAIN,), minimum=0)
+FACTOR = Type("number", (PLAIN,), minimum=1 / 16)  # never 0, by which a time would vanish
 SHARE = Type("share", (PLAIN,), minimum=0)
 FLAG = Type("flag")
 TEXT = Type("text")
@@ -416,6 +417,12 @@ _EVIDENCE = (
     F("file", TEXT, None, "where the run writes them"),
 )  # fmt: skip
 
+_CALIBRATION = (
+    F("compute", FACTOR, 1, "measured time of computation / predicted"),
+    F("communication", FACTOR, 1, "measured time of communication that is not hidden / predicted"),
+    F("memory", FACTOR, 1, "measured memory of activations and buffers / predicted"),
+)  # fmt: skip
+
 _PLAN = (
     F("model", _ref("model"), None, "what is trained", required=True),
     F("cluster", _ref("cluster"), None, "what it runs on", ("hardware", "resources"), required=True),
@@ -442,6 +449,7 @@ _PLAN = (
     F("log", _section("log"), None, "log lines", ("logging", "metrics")),
     F("profile", _section("profile"), None, "a window of steps that is traced", ("profiling", "profiler")),
     F("evidence", _section("evidence"), None, "what the record of the run holds"),
+    F("calibration", _section("calibration"), {}, "factors that `planc calibrate` found on this cluster"),
 )  # fmt: skip
 
 
@@ -459,6 +467,7 @@ SECTIONS: dict[str, tuple[Field, ...]] = {
     "optimizer": _OPTIMIZER, "schedule": _SCHEDULE, "train": _TRAIN, "dataset": _DATASET, "adapter": _ADAPTER,
     "checkpoint": _CHECKPOINT, "resume": _RESUME, "launch": _LAUNCH, "container": _CONTAINER,
     "kubernetes": _KUBERNETES, "log": _LOG, "profile": _PROFILE, "evidence": _EVIDENCE,
+    "calibration": _CALIBRATION,
 }  # fmt: skip
 
 #: Kinds of block, in the order in which messages list them.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from planc import source
+from planc.diagnostics.amounts import number_text
 from planc.explanation import docstring_parts
 from planc.facts.facts import FACTS
 from planc.kinds import all_kinds
@@ -120,7 +121,7 @@ def type_text(kind: Type) -> str:
         words = "; ".join(f"{variant}: {' '.join(f'`{word}`' for word in own)}" for variant, own in kind.by_variant)
     return {
         "count": "count" if kind.minimum else "count from 0",
-        "number": "number" if kind.minimum is None else "number from 0",
+        "number": "number" if kind.minimum is None else f"number from {number_text(kind.minimum)}",
         "money": f"price per {kind.of}",
         "word": f"word: {words}",
         "variant": f"variant: {words}",
