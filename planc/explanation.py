@@ -25,7 +25,9 @@ MEMORY_NOTE = (
     "upper bounds"
 )
 
-_STEP = "step.without_communication"
+#: The path of the time that `--step-time` gives.
+STEP_TIME = "step.without_communication"
+
 _LONGEST_INTEGER = 4096  # bits of an integer that JSON is given as a number; Python refuses to write much longer ones
 _LABELS = ("Shape:", "Formula:", "Source:", "Assumes:", "Errors:")
 
@@ -69,7 +71,7 @@ class Explanation(NamedTuple):
 
 def explain(plan: Plan, step_seconds: Any) -> Explanation:
     """The explanation of a plan; `step_seconds` is the time of a step without communication, or None."""
-    given = {} if step_seconds is None else {_STEP: step_seconds}
+    given = {} if step_seconds is None else {STEP_TIME: step_seconds}
     trainers = engines(plan)
     facts = [Facts(plan, engine, given) for engine in trainers]
     numbers = [number for path in FACTS for number in _numbers(path, facts)]
@@ -106,7 +108,7 @@ def value_text(path: str, value: Any, unit: str = "") -> str:
         return f"[{', '.join(value_text(path, item, unit) for item in value)}]"
     if unit or path in FACTS:
         return _in_unit(value, unit or FACTS[path].unit)
-    if path == _STEP:
+    if path == STEP_TIME:
         return _in_unit(value, "s")
     field = field_of(path)
     dimensions = field.type.dimensions if field is not None else ()
@@ -150,6 +152,22 @@ def plain(value: Any) -> Any:
     return value
 
 
+def given_of(facts: Facts, paths: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """What a formula was given; of optional inputs those that are set."""
+    for path in dict.fromkeys(paths):
+        name = path.removesuffix("?")
+        if path.endswith("?") and name not in FACTS and name != STEP_TIME and facts.plan.find(name) is None:
+            continue
+        value = facts[name]
+        if not (path.endswith("?") and isinstance(value, Unknown) and value.unset):
+            yield name, value
+
+
+def reason_text(unknown: Unknown) -> str:
+    """Why a number is not known, as the command line knows it."""
+    return "`--step-time` is not given" if STEP_TIME in unknown.missing[:1] else unknown.reason
+
+
 def _numbers(path: str, facts: list[Facts]) -> list[Number]:
     """The number for every engine; one for all of them where they agree, inputs included."""
     alike: dict[Any, list[Facts]] = {}
@@ -168,8 +186,8 @@ def _numbers(path: str, facts: list[Facts]) -> list[Number]:
                 () if len(alike) == 1 else tuple(own.engine.name for own in group),
                 value.dimension[0][0] if money else fact.unit,
                 value.value if money else value,
-                _reason(value) if isinstance(value, Unknown) else value_text(path, value, fact.unit),
-                tuple("--step-time" if name == _STEP else name for name in missing),
+                reason_text(value) if isinstance(value, Unknown) else value_text(path, value, fact.unit),
+                tuple("--step-time" if name == STEP_TIME else name for name in missing),
                 parts.get("", ""),
                 parts.get("Formula:", ""),
                 parts.get("Source:", ""),
@@ -186,27 +204,12 @@ def _page(docstring: str | None) -> dict[str, str]:
     return docstring_parts(docstring)
 
 
-def _reason(unknown: Unknown) -> str:
-    return "`--step-time` is not given" if _STEP in unknown.missing[:1] else unknown.reason
-
-
 def _inputs(facts: Facts, paths: tuple[str, ...]) -> list[Input]:
-    return [Input(name, value, value_text(name, value)) for name, value in _given(facts, paths)]
-
-
-def _given(facts: Facts, paths: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """What a formula was given; of optional inputs those that are set."""
-    for path in dict.fromkeys(paths):
-        name = path.removesuffix("?")
-        if path.endswith("?") and name not in FACTS and name != _STEP and facts.plan.find(name) is None:
-            continue
-        value = facts[name]
-        if not (path.endswith("?") and isinstance(value, Unknown) and value.unset):
-            yield name, value
+    return [Input(name, value, value_text(name, value)) for name, value in given_of(facts, paths)]
 
 
 def _comparable(facts: Facts, path: str) -> tuple[Any, ...]:
-    values = [facts[path], *(value for _, value in _given(facts, FACTS[path].inputs))]
+    values = [facts[path], *(value for _, value in given_of(facts, FACTS[path].inputs))]
     return tuple(id(value) if isinstance(value, Record) else value for value in values)
 
 

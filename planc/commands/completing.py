@@ -174,6 +174,15 @@ def _settings(place: _Place, current: str) -> Iterator[Answer]:
                 yield Answer(f"{whole}=", field.doc)
 
 
+def _numbers(place: _Place, current: str) -> Iterator[Answer]:
+    """The derived numbers, and the fields as `--set` has them."""
+    from planc.explanation import docstring_parts
+    from planc.facts.facts import FACTS
+
+    yield from (Answer(path, docstring_parts(fact.formula.__doc__).get("", "")) for path, fact in FACTS.items())
+    yield from (Answer(answer.word.removesuffix("="), answer.text) for answer in _settings(place, current))
+
+
 _Finder = Callable[[_Place, str], Iterable[Answer]]
 
 #: What an argument is, by the word that stands for it in the help.
@@ -191,6 +200,7 @@ _OF_METAVAR: dict[str, _Finder] = {
 #: The same for options whose word means something else with others.
 _OF_OPTION: dict[str, _Finder] = {
     "--plan NAME": _plans_of_the_file,
+    "--why PATH": _numbers,
     "--config FILE": lambda place, current: (FILES,),
     "--baseline FILE": lambda place, current: (FILES,),
     "--stdin-filename NAME": lambda place, current: (PLANS,),

@@ -1,10 +1,10 @@
-"""`planc explain`: every derived number of a plan with its formula, inputs, source and assumptions."""
+"""`planc explain`: what a plan comes to, every derived number with its formula and inputs, or the terms of one."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planc.commands import output
 from planc.commands.arguments import Parser, parsed
@@ -15,20 +15,13 @@ from planc.commands.reading import SET, chosen_plans, read_one
 from planc.commands.settling import settle
 from planc.compiler import analyse
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.diagnostics.text import visible
-from planc.explanation import MEMORY_NOTE, Explanation, Number, explain, plain
-from planc.plan.model import Located, Origin, Unknown
-from planc.plan.solve import equation_of
+from planc.explanation import MEMORY_NOTE, STEP_TIME, explain
 from planc.reporting.configuration import Chosen
 
-_ORIGINS = {
-    Origin.WRITTEN: "written at {place}",
-    Origin.DEFAULTED: "default",
-    Origin.INHERITED: "from {place}",
-    Origin.SOLVED: "worked out",
-    Origin.OVERRIDDEN: "set on the command line",
-    Origin.ASSUMED: "assumed",
-}
+if TYPE_CHECKING:
+    from planc.plan.model import Plan
+
+_WIDTHS = (80, 120)  # columns: what a narrower or wider terminal is taken for
 
 
 def run(arguments: list[str]) -> int:
@@ -45,15 +38,65 @@ def run(arguments: list[str]) -> int:
     output.complain(as_text(diagnostics, output.in_color(options.color, sys.stderr)))
     failed = any(map(is_error, diagnostics))
     plans = chosen_plans(analysis.plans, options.plan, options.file) if analysis.plans or not failed else []
-    explanations = [explain(plan, step_seconds) for plan in plans]
+    given = {} if step_seconds is None else {STEP_TIME: step_seconds}
+    _refuse_unknown(plans, options.why)
     if options.output_format == "json":
-        import json
-
-        document = {"version": 1, "note": MEMORY_NOTE, "plans": [_as_data(found) for found in explanations]}
-        output.write(json.dumps(document, indent=2) + "\n")
+        _write_json(plans, given, options.why)
+    elif options.why:
+        _write_trees(plans, given, options.why)
     else:
-        output.write("\n".join(_as_text(found) for found in explanations))
+        from planc.showing.full import full_text
+
+        output.write("\n".join(full_text(explain(plan, step_seconds)) for plan in plans))
     return 1 if failed else 0
+
+
+def _write_json(plans: list[Plan], given: dict[str, Any], why: list[str]) -> None:
+    import json
+
+    from planc.showing.document import plan_data
+    from planc.showing.why import tree_data, trees
+
+    shown = []
+    for plan in plans:
+        data = plan_data(explain(plan, given.get(STEP_TIME)))
+        if why:
+            data["why"] = [tree_data(tree) for path in why for tree in trees(plan, path, given)]
+        shown.append(data)
+    output.write(json.dumps({"version": 1, "note": MEMORY_NOTE, "plans": shown}, indent=2) + "\n")
+
+
+def _write_trees(plans: list[Plan], given: dict[str, Any], why: list[str]) -> None:
+    """The trees of the numbers that were asked for; the plan stands above its trees where there are several."""
+    from planc.showing.origins import place_text
+    from planc.showing.why import tree_text, trees
+
+    width, parts = _width(), []
+    for plan in plans:
+        if 1 < len(plans):
+            parts.append(f"plan {plan.name} ({place_text(plan.span)})\n")
+        for path in why:
+            found = trees(plan, path, given)
+            parts.extend(tree_text(tree, 1 < len(found), width) for tree in found)
+    output.write("\n".join(parts))
+
+
+def _refuse_unknown(plans: list[Plan], why: list[str]) -> None:
+    from planc.showing.why import is_path, known_paths
+
+    for path in why:
+        if plans and not any(is_path(plan, path) for plan in plans):
+            hint = output.did_you_mean(path, known_paths(plans))
+            raise CannotWork(f"no number and no field {output.quoted(path)}{hint}; `planc explain` lists them")
+
+
+def _width() -> int:
+    """Columns of the terminal, within reason; 100 where there is none: what is stored is the same everywhere."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return 100
+    from shutil import get_terminal_size
+
+    return min(max(get_terminal_size((100, 24)).columns, _WIDTHS[0]), _WIDTHS[1])
 
 
 def _seconds(text: str) -> Any:
@@ -75,97 +118,6 @@ def _seconds(text: str) -> Any:
     return float(found.value)
 
 
-def _as_text(found: Explanation) -> str:
-    lines = [f"plan {visible(found.plan.name)} ({_place(found.plan.span)})"]
-    lines.extend(f"engine {engine.name}: {engine.convention}" for engine in found.engines)
-    lines.extend(("", "fields"))
-    width = max((len(field.path) + len(field.text) for field, _ in found.fields), default=0) + 3
-    lines.extend(
-        f"  {f'{field.path} = {visible(field.text)}':<{width}}  {_origin(field.path, at)}" for field, at in found.fields
-    )
-    lines.extend(("", "derived numbers"))
-    for path in dict.fromkeys(number.path for number in found.numbers):
-        lines.extend(_number_lines([number for number in found.numbers if number.path == path]))
-    lines.extend(("", f"note: {MEMORY_NOTE}"))
-    return "\n".join(lines) + "\n"
-
-
-def _number_lines(numbers: list[Number]) -> list[str]:
-    """The lines of one derived number, which several engines may give different values."""
-    first = numbers[0]
-    values = ", ".join(_value(number) + _of_engines(number) for number in numbers)
-    lines = [f"  {first.path} = {values}", f"      {first.meaning}", f"      formula: {first.formula}"]
-    for number in numbers:
-        inputs = ", ".join(f"{given.path} = {visible(given.text)}" for given in number.inputs)
-        if inputs:
-            lines.append(f"      {f'inputs{_of_engines(number)}:':<8} {inputs}")
-    lines.append(f"      source:  {first.source}")
-    if first.assumes:
-        lines.append(f"      assumes: {first.assumes}")
-    return lines
-
-
-def _value(number: Number) -> str:
-    if not isinstance(number.value, Unknown):
-        return visible(number.text)
-    needs = f"; it needs {', '.join(f'`{path}`' for path in number.missing)}" if number.missing else ""
-    return f"unknown: {visible(number.text)}{needs}"
-
-
-def _of_engines(number: Number) -> str:
-    return f" [{', '.join(number.engines)}]" if number.engines else ""
-
-
-def _origin(path: str, located: Located) -> str:
-    equation = equation_of(path) if located.origin is Origin.SOLVED else ""
-    return _ORIGINS[located.origin].format(place=_place(located.span)) + (f" from {equation}" if equation else "")
-
-
-def _place(span: Any) -> str:
-    return f"{visible(span.source.name)}:{span.line}:{span.column}"
-
-
-def _as_data(found: Explanation) -> dict[str, Any]:
-    return {
-        "plan": found.plan.name,
-        "file": found.plan.span.source.name,
-        "line": found.plan.span.line,
-        "column": found.plan.span.column,
-        "engines": [{"name": engine.name, "convention": engine.convention} for engine in found.engines],
-        "fields": [
-            {
-                "path": field.path,
-                "value": field.value,
-                "text": field.text,
-                "origin": located.origin.value,
-                "file": located.span.source.name,
-                "line": located.span.line,
-                "column": located.span.column,
-            }
-            for field, located in found.fields
-        ],
-        "numbers": [
-            {
-                "path": number.path,
-                "engines": list(number.engines) or [engine.name for engine in found.engines],
-                "unit": number.unit,
-                "known": not isinstance(number.value, Unknown),
-                "value": plain(number.value),
-                "text": number.text,
-                "missing": list(number.missing),
-                "meaning": number.meaning,
-                "formula": number.formula,
-                "source": number.source,
-                "assumes": number.assumes,
-                "inputs": [
-                    {"path": given.path, "value": plain(given.value), "text": given.text} for given in number.inputs
-                ],
-            }
-            for number in found.numbers
-        ],
-    }
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc explain`."""
     made = Parser(prog="planc explain", description="Show every derived number of a plan with its formula and inputs.")
@@ -176,6 +128,14 @@ def parser() -> argparse.ArgumentParser:
         metavar="TIME",
         help="time of a step without communication, such as 200ms: gives the share that communication would take, and "
         "tokens per second, MFU and HFU of a step that takes this long",
+    )
+    made.add_argument(
+        "--why",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="why a number is what it is: the tree of its terms down to the fields, such as --why memory.total; "
+        "may be repeated",
     )
     made.add_argument("--set", **SET)  # type: ignore[arg-type]
     made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")

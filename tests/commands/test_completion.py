@@ -85,6 +85,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["compile", "no.plan", "--plan", ""], []),
         (["explain", "two.plan", "--plan=ag"], ["--plan=again"]),
         (["explain", "--step-time", ""], []),
+        (["explain", "a.plan", "--why", "world.s"], ["world.size"]),
+        (["explain", "a.plan", "--why", "parallel.te"], ["parallel.tensor"]),
         (["test", ""], [":folders"]),
         (["rule", "PLN10"], [f"PLN10{number}" for number in range(1, 10)]),
         (["rule", "indivisible-w"], ["indivisible-world-size"]),
