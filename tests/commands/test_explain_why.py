@@ -70,7 +70,7 @@ def test_every_number_of_a_plan_has_a_tree_that_ends_in_fields(tmp_path: Path) -
     assert {each["term"]["path"] for each in found} == set(FACTS)
     for term in (term for each in found for term in every_term(each["term"])):
         is_field = term["path"] not in FACTS
-        assert term["meaning"] and term["formula"] or is_field, term["path"]
+        assert (term["meaning"] and term["formula"]) or is_field, term["path"]
         assert term["origin"] or not is_field or not term["known"], term["path"]
 
 
