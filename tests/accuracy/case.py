@@ -23,6 +23,7 @@ class Case(NamedTuple):
     family: the model, for the split into rows that constants are fitted on and rows that they are judged by.
     memory: bytes, of the stage `stage` ("first", "last", or the "worst"); `quantity` says what they hold: "states", the
         "peak" of live tensors, what the allocator has "reserved" for them, or the "total" that the card has in use.
+    is_plain: attention keeps its scores, for no fused kernel computes it.
     seconds: a step. fits: whether the run found memory enough. group: rows whose order is of interest among each other.
     other: fields of a second plan that may as well have been run, where the table does not say which one was.
     left_out: for which comparisons (MEMORY, ...) the filtered figures leave the row out, by what test on its columns.
@@ -42,6 +43,7 @@ class Case(NamedTuple):
     group: str = ""
     other: Mapping[str, Any] = {}
     left_out: Mapping[str, str] = {}
+    is_plain: bool = False
     unusable: str = ""
 
 

@@ -34,15 +34,22 @@ from tests.facts.given import facts_of
 _READERS: Mapping[str, tuple[str, str]] = {
     "03a_megatron_sc21_table1": ("sc21", "read_table_1"),
     "03b_megatron_sc21_table2": ("sc21", "read_table_2"),
+    "05_torchtitan": ("torchtitan", "read"),
     "06a_nemo_bridge_perf": ("nemo", "read_bridge"),
     "06c_dgxc_benchmarking": ("nemo", "read_recipes"),
     "10a_ultrascale_configs": ("nanotron", "read"),
     "11_bigscience_bloom_topologies": ("bloom", "read"),
     "12_mosaic_fsdp": ("mosaic", "read"),
+    "13_megatron_golden_memory": ("golden", "read_peak"),
+    "13_megatron_golden_memory/allocated": ("golden", "read_allocated"),
+    "14_internevo": ("internevo", "read"),
     "16_zero_bubble": ("zero_bubble", "read"),
     "17_vtrain_multi": ("vtrain", "read_multi"),
     "17_vtrain_single": ("vtrain", "read_single"),
 }
+
+#: Numbers of which formulas ask only whether there is one.
+_ALIKE = ("model.dropout", "model.mtp_layers", "model.experts.shared")
 
 Numbers = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 
@@ -71,7 +78,8 @@ def batches(chosen: Sequence[Case]) -> tuple[Batch, ...]:
     alike: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for index, case in enumerate(chosen):
         if not case.unusable:
-            words = tuple(sorted((path, str(value) if _is_word(value) else "#") for path, value in case.given.items()))
+            given = sorted(case.given.items())
+            words = tuple((path, str(value) if _is_word(path, value) else "#") for path, value in given)
             alike[case.engine, words].append(index)
     return tuple(
         Batch(tuple(indices), facts_of(key[0], **_columns([chosen[index] for index in indices])))
@@ -96,13 +104,14 @@ def predict(chosen: Sequence[Case], path: str) -> Numbers:
 def predict_memory(chosen: Sequence[Case]) -> Numbers:
     """Bytes of each case, of the stage and the quantity that were measured; NaN where they are unknown."""
     found = numpy.full(len(chosen), numpy.nan)
-    for measured in {(case.stage, case.quantity) for case in chosen}:
-        indices = [at for at, case in enumerate(chosen) if (case.stage, case.quantity) == measured]
+    kinds = [(case.stage, case.quantity, case.is_plain) for case in chosen]
+    for measured in set(kinds):
+        indices = [at for at, kind in enumerate(kinds) if kind == measured]
         found[indices] = evaluate([chosen[at] for at in indices], partial(_bytes, *measured))
     return found
 
 
-def _bytes(stage: str, quantity: str, facts: Facts) -> Any:
+def _bytes(stage: str, quantity: str, is_plain: bool, facts: Facts) -> Any:
     """Bytes of one stage of all cases of a batch; for the worst, of the stage whose total is the largest."""
     if stage == "worst":
         index = facts["memory.worst_stage"]
@@ -113,9 +122,10 @@ def _bytes(stage: str, quantity: str, facts: Facts) -> Any:
     view = facts.at_stage(index)
     if quantity == "states":
         return view["stage.weights"] + view["stage.gradients"] + view["stage.optimizer"]
+    scores = view["stage.activations_plain_attention"] - view["stage.activations"] if is_plain else 0
     if quantity == "reserved":
-        return view["stage.total"] - facts["memory.context"]
-    return view[f"stage.{quantity}"]
+        return view["stage.total"] - view["stage.context"] + scores
+    return view[f"stage.{quantity}"] + scores
 
 
 def evaluate(chosen: Sequence[Case], value: Callable[[Facts], Any]) -> Numbers:
@@ -138,9 +148,9 @@ def reasons(chosen: Sequence[Case], path: str) -> Mapping[str, int]:
     return found
 
 
-def _is_word(value: Any) -> bool:
+def _is_word(path: str, value: Any) -> bool:
     """Whether a value tells batches apart, rather than being a number of a column."""
-    return isinstance(value, (bool, str, tuple))
+    return path in _ALIKE or isinstance(value, (bool, str, tuple))
 
 
 def _columns(chosen: Sequence[Case]) -> dict[str, Any]:
