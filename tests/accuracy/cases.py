@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from planc.facts.arithmetic import largest
 from planc.facts.facts import Facts
 from planc.plan.model import Unknown
 from tests.accuracy.case import Case
@@ -49,7 +50,7 @@ _READERS: Mapping[str, tuple[str, str]] = {
 }
 
 #: Numbers of which formulas ask only whether there is one.
-_ALIKE = ("model.dropout", "model.mtp_layers", "model.experts.shared")
+_ALIKE = ("model.dropout", "model.mtp_layers", "model.experts.shared", "model.experts.count")
 
 Numbers = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 
@@ -122,10 +123,19 @@ def _bytes(stage: str, quantity: str, is_plain: bool, facts: Facts) -> Any:
     view = facts.at_stage(index)
     if quantity == "states":
         return view["stage.weights"] + view["stage.gradients"] + view["stage.optimizer"]
-    scores = view["stage.activations_plain_attention"] - view["stage.activations"] if is_plain else 0
+    scores = _scores(view) if is_plain else 0
     if quantity == "reserved":
         return view["stage.total"] - view["stage.context"] + scores
     return view[f"stage.{quantity}"] + scores
+
+
+def _scores(view: Facts) -> Any:
+    """Bytes that plain attention keeps at the peak beyond what is predicted of a fused kernel."""
+    kept = view["stage.activations_plain_attention"] - view["stage.activations"]
+    if view["recompute"] != "full":
+        return kept
+    again, logits = view["stage.recomputed"] + view["memory.layer_scores"], view["stage.logits"]
+    return kept if isinstance(logits, Unknown) else kept + largest(again, logits) - view["stage.transient"]
 
 
 def evaluate(chosen: Sequence[Case], value: Callable[[Facts], Any]) -> Numbers:

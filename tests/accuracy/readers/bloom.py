@@ -51,7 +51,7 @@ def _case(row: Row, contradicted: bool) -> Case:
     timed = row["sec_it"] and row["gbs"]
     return Case(
         TABLE, row["row_id"].rpartition(":")[2], family, "deepspeed", given,
-        memory=float(row["mem_gb"]) * GB if row["mem_gb"] else None, quantity="total",
+        memory=float(row["mem_gb"]) * GB if row["mem_gb"] else None, quantity="total", is_plain=True,
         seconds=float(row["sec_it"]) if timed else None,
         fits=row["status"] == "ok", left_out=left_out,
     )  # fmt: skip

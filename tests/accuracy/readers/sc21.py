@@ -34,7 +34,15 @@ def _first(row: Row) -> Case:
     if 1 < chunks:
         given |= {"pipeline": "interleaved", "pipeline.chunks": chunks}
     seconds = _seconds(layers, hidden, gpus, batch, float(row["tflops_gpu"]))
-    return Case(TABLE_1, row["row_id"].rpartition(":")[2], f"gpt-{row['model_B']}B", "megatron", given, seconds=seconds)
+    return Case(
+        TABLE_1,
+        row["row_id"].rpartition(":")[2],
+        f"gpt-{row['model_B']}B",
+        "megatron",
+        given,
+        seconds=seconds,
+        is_plain=True,
+    )
 
 
 def _second(row: Row) -> Case:
@@ -47,7 +55,7 @@ def _second(row: Row) -> Case:
     family = "gpt-175B" if row["model_B"] == "174.6" else f"gpt-{row['model_B']}B"
     seconds = _seconds(layers, hidden, gpus, batch, float(row["tflops_gpu"]))
     engine = "deepspeed" if sharded else "megatron"
-    return Case(TABLE_2, row["row_id"].rpartition(":")[2], family, engine, given, seconds=seconds)
+    return Case(TABLE_2, row["row_id"].rpartition(":")[2], family, engine, given, seconds=seconds, is_plain=True)
 
 
 def _given(layers: int, hidden: int, heads: int, gpus: int) -> dict[str, Any]:

@@ -32,4 +32,4 @@ def _case(table: str, row: Row, family: str) -> Case:
         "precision": "fp16", "precision.gradients": "fp16", "recompute": "full",
     }  # fmt: skip
     seconds = float(row["iteration_ms"]) / 1000
-    return Case(table, row["row_id"].rpartition(":")[2], family, "megatron", given, seconds=seconds)
+    return Case(table, row["row_id"].rpartition(":")[2], family, "megatron", given, seconds=seconds, is_plain=True)

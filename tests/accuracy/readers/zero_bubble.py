@@ -35,7 +35,7 @@ def _case(row: Row) -> Case:
     }  # fmt: skip
     return Case(
         TABLE, row["row_id"].rpartition(":")[2], family, "megatron", given,
-        memory=float(row["mem_gb"]) * GB, quantity="peak",
+        memory=float(row["mem_gb"]) * GB, quantity="peak", is_plain=True,
         seconds=batch / (float(row["samples_s_gpu"]) * gpus),
     )  # fmt: skip
 
