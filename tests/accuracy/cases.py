@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from planc.facts.arithmetic import largest
 from planc.facts.facts import Facts
 from planc.plan.model import Unknown
 from tests.accuracy.case import Case
@@ -81,11 +80,17 @@ def batches(chosen: Sequence[Case]) -> tuple[Batch, ...]:
         if not case.unusable:
             given = sorted(case.given.items())
             words = tuple((path, str(value) if _is_word(path, value) else "#") for path, value in given)
-            alike[case.engine, words].append(index)
-    return tuple(
-        Batch(tuple(indices), facts_of(key[0], **_columns([chosen[index] for index in indices])))
-        for key, indices in alike.items()
-    )
+            alike[case.engine, case.is_plain, words].append(index)
+    found = []
+    for (engine, is_plain, _), indices in alike.items():
+        columns = _columns([chosen[index] for index in indices])
+        facts = facts_of(engine, **columns)
+        if is_plain:
+            # What a fused kernel keeps in place of the scores stands for what attention keeps of them.
+            kept = facts["memory.layer_statistics"] + facts["memory.layer_scores"]
+            facts = facts_of(engine, **columns, **{"memory.layer_statistics": kept})
+        found.append(Batch(tuple(indices), facts))
+    return tuple(found)
 
 
 def betrayed(chosen: Sequence[Case]) -> tuple[Case, ...]:
@@ -105,14 +110,14 @@ def predict(chosen: Sequence[Case], path: str) -> Numbers:
 def predict_memory(chosen: Sequence[Case]) -> Numbers:
     """Bytes of each case, of the stage and the quantity that were measured; NaN where they are unknown."""
     found = numpy.full(len(chosen), numpy.nan)
-    kinds = [(case.stage, case.quantity, case.is_plain) for case in chosen]
+    kinds = [(case.stage, case.quantity) for case in chosen]
     for measured in set(kinds):
         indices = [at for at, kind in enumerate(kinds) if kind == measured]
         found[indices] = evaluate([chosen[at] for at in indices], partial(_bytes, *measured))
     return found
 
 
-def _bytes(stage: str, quantity: str, is_plain: bool, facts: Facts) -> Any:
+def _bytes(stage: str, quantity: str, facts: Facts) -> Any:
     """Bytes of one stage of all cases of a batch; for the worst, of the stage whose total is the largest."""
     if stage == "worst":
         index = facts["memory.worst_stage"]
@@ -123,19 +128,9 @@ def _bytes(stage: str, quantity: str, is_plain: bool, facts: Facts) -> Any:
     view = facts.at_stage(index)
     if quantity == "states":
         return view["stage.weights"] + view["stage.gradients"] + view["stage.optimizer"]
-    scores = _scores(view) if is_plain else 0
     if quantity == "reserved":
-        return view["stage.total"] - view["stage.context"] + scores
-    return view[f"stage.{quantity}"] + scores
-
-
-def _scores(view: Facts) -> Any:
-    """Bytes that plain attention keeps at the peak beyond what is predicted of a fused kernel."""
-    kept = view["stage.activations_plain_attention"] - view["stage.activations"]
-    if view["recompute"] != "full":
-        return kept
-    again, logits = view["stage.recomputed"] + view["memory.layer_scores"], view["stage.logits"]
-    return kept if isinstance(logits, Unknown) else kept + largest(again, logits) - view["stage.transient"]
+        return view["stage.total"] - view["stage.context"]
+    return view[f"stage.{quantity}"]
 
 
 def evaluate(chosen: Sequence[Case], value: Callable[[Facts], Any]) -> Numbers:
