@@ -92,6 +92,22 @@ def largest(left: Any, right: Any) -> Any:
     return max(left, right)
 
 
+def smallest(left: Any, right: Any) -> Any:
+    """The smaller of two numbers, item by item where one is an array."""
+    if is_array(left) or is_array(right):
+        return where(left < right, left, right)
+    return min(left, right)
+
+
+def at_largest(keys: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
+    """The value that stands where the largest of the keys does, item by item for arrays; of equal keys the first counts."""
+    best, found = keys[0], values[0]
+    for key, value in zip(keys[1:], values[1:], strict=True):
+        more = best < key
+        best, found = where(more, key, best), where(more, value, found)
+    return found
+
+
 def growth(exponent: Any) -> Any:
     """e^exponent - 1, exact near 0 as well; the exponent is at most 700."""
     return (import_module("numpy") if is_array(exponent) else math).expm1(exponent)

@@ -57,7 +57,7 @@ def run_time(steps: Any, seconds: Any) -> Any:
 
     Formula: steps x step time
     Source: definition.
-    Assumes: `--step-time` is the time of the whole step; no failures, saves or evaluation, see `checkpoint.lost_time`.
+    Assumes: `--step-time` is the time of the whole step; no failures, saves or evaluation, see `checkpoint.lost`.
     """
     return real(product(steps, seconds))
 
@@ -67,7 +67,7 @@ def gpu_time(seconds: Any, world: Any) -> Any:
 
     Formula: time of the run x ranks
     Source: definition.
-    Assumes: as `budget.time`.
+    Assumes: as `train.time`.
     """
     return product(seconds, world)
 
@@ -77,7 +77,7 @@ def cost(gpu_seconds: Any, price: Any) -> Any:
 
     Formula: GPU-hours x price_per_gpu
     Source: definition.
-    Assumes: as `budget.time`; the price of a GPU-hour holds its share of node, network and power.
+    Assumes: as `train.time`; the price of a GPU-hour holds its share of node, network and power.
     """
     return _money(gpu_seconds, price, TIME)
 
@@ -87,7 +87,7 @@ def energy(gpu_seconds: Any, power: Any) -> Any:
 
     Formula: GPU time x gpu.power
     Source: definition.
-    Assumes: as `budget.time`; cards draw full power all the time (less where they wait); hosts, network and cooling come on
+    Assumes: as `train.time`; cards draw full power all the time (less where they wait); hosts, network and cooling come on
         top, PUE is 1; of unlike cards, the lowest power counts for all.
     """
     return product(gpu_seconds, power)
@@ -98,7 +98,7 @@ def energy_cost(joules: Any, price: Any) -> Any:
 
     Formula: energy x energy_price
     Source: definition.
-    Assumes: as `budget.energy`.
+    Assumes: as `train.energy`.
     """
     return _money(joules, price, ENERGY)
 
@@ -127,11 +127,11 @@ _GROWS = Unknown("the steps of a batch that grows are not derived in this versio
 _LENGTH = ("train.duration", "batch.global", "batch.sequence_length?", "dataset.size?", "batch.ramp?")
 
 FACTS = (
-    Fact("budget.tokens", "tokens", run_tokens, _LENGTH),
-    Fact("budget.steps", "steps", run_steps, _LENGTH),
-    Fact("budget.time", "s", run_time, ("budget.steps", "step.without_communication")),
-    Fact("budget.gpu_time", "GPU s", gpu_time, ("budget.time", "world.size")),
-    Fact("budget.cost", "money", cost, ("budget.gpu_time", "cluster.price_per_gpu")),
-    Fact("budget.energy", "J", energy, ("budget.gpu_time", "cluster.gpu.power")),
-    Fact("budget.energy_cost", "money", energy_cost, ("budget.energy", "cluster.energy_price")),
+    Fact("train.tokens", "tokens", run_tokens, _LENGTH),
+    Fact("train.steps", "steps", run_steps, _LENGTH),
+    Fact("train.time", "s", run_time, ("train.steps", "step.without_communication")),
+    Fact("train.gpu_time", "GPU s", gpu_time, ("train.time", "world.size")),
+    Fact("train.cost", "money", cost, ("train.gpu_time", "cluster.price_per_gpu")),
+    Fact("train.energy", "J", energy, ("train.gpu_time", "cluster.gpu.power")),
+    Fact("train.energy_cost", "money", energy_cost, ("train.energy", "cluster.energy_price")),
 )

@@ -8,32 +8,43 @@ from planc.plan.model import Plan
 
 
 class Engine(NamedTuple):
-    """A trainer's byte convention.
+    """A trainer's conventions of bytes and kernels.
 
+    family: engines of one family run the same code for what a formula asks.
     weights_in_fp32: the resident weights are fp32 shards, cast to the compute dtype when they are gathered (FSDP2);
         else they are kept in the compute dtype, beside the optimizer's master copy.
+    second_gradient_width: bytes of a second copy of each gradient that is kept where replicas reduce them; 0 where there is none.
     fused: norms and activation functions of its layers are one kernel each (TransformerEngine), else modules of PyTorch run
         op by op.
+    norm_width: bytes that an rmsnorm keeps for each element if it runs op by op, in fp32 on 16-bit inputs.
+    loss_parallel: tensor ranks compute the loss on their shards of the vocabulary; else each has all logits.
     convention: what is kept, in words, for `explain`.
     """
 
     name: str
+    family: str
     weights_in_fp32: bool
+    second_gradient_width: int
     fused: bool
+    norm_width: int
+    loss_parallel: bool
     convention: str
 
 
+# Widths of norms: torch.nn.RMSNorm keeps its input and a product in fp32; Hugging Face's LlamaRMSNorm keeps one of them in 16 bits.
 ENGINES: dict[str, Engine] = {
-    "deepspeed": Engine("deepspeed", False, False, "weights and gradients in the compute dtype, fp32 master weights and moments"),
-    "fsdp2": Engine("fsdp2", True, False, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
-    "megatron": Engine("megatron", False, True, "weights in the compute dtype, gradients in `precision.gradients`, fp32 master weights and moments"),
-    "generic": Engine("generic", False, False, "no trainer is emitted: weights and gradients in the compute dtype, fp32 master weights and moments"),
+    "deepspeed": Engine("deepspeed", "deepspeed", False, 0, False, 6, False, "weights and gradients in the compute dtype, fp32 master weights and moments"),
+    "fsdp2": Engine("fsdp2", "fsdp2", True, 0, False, 8, False, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
+    "torchtitan": Engine("torchtitan", "fsdp2", True, 0, False, 8, True, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
+    "megatron": Engine("megatron", "megatron", False, 0, True, 8, True, "weights in the compute dtype, gradients in `precision.gradients`, fp32 master weights and moments"),
+    "nanotron": Engine("nanotron", "megatron", False, 2, True, 8, True, "16-bit weights and gradients, gradients accumulated in fp32, fp32 master weights and moments"),
+    "generic": Engine("generic", "deepspeed", False, 0, False, 6, False, "no trainer is emitted: weights and gradients in the compute dtype, fp32 master weights and moments"),
 }  # fmt: skip
 
 _BY_TARGET: dict[str, str] = {
     "deepspeed": "deepspeed", "deepspeed-launcher": "deepspeed", "gpt-neox": "deepspeed",
-    "megatron": "megatron", "megatron-bridge": "megatron", "nanotron": "megatron",
-    "fsdp2": "fsdp2", "torchtitan": "fsdp2",
+    "megatron": "megatron", "megatron-bridge": "megatron", "nanotron": "nanotron",
+    "fsdp2": "fsdp2", "torchtitan": "torchtitan",
 }  # fmt: skip
 
 

@@ -18,7 +18,9 @@ class Fact(NamedTuple):
         `tokens/s`, `s`, `steps`, `GPU s` (seconds summed over cards), `J`, `money` (an amount, which holds its currency),
         `share`, `count`, or `word`.
     inputs: fields of the plan, other facts, or `engine.NAME`; given to the formula in this order. An input that is
-        unknown makes the fact unknown, unless its path ends in `?`, which passes None for what is merely not set.
+        unknown makes the fact unknown, unless its path ends in `?`, which passes None for what is merely not set, or in
+        `~`, which passes None for whatever is not known. One that ends in `[]` passes the values of all judged stages
+        of the pipeline, a tuple.
     """
 
     path: str

@@ -11,9 +11,12 @@ from planc.facts.fact import Fact
 from planc.plan.model import Plan, Unknown
 
 _SUBJECTS = (
-    "ranks", "batch", "parameters", "memory", "layer_activations", "activations", "communication", "pipeline", "flops",
-    "throughput", "budget", "recovery",
+    "ranks", "batch", "parameters", "pipeline", "stages", "stage_parameters", "states", "layer_activations",
+    "activations", "buffers", "memory", "communication", "flops", "throughput", "budget", "recovery",
 )  # fmt: skip
+
+#: The field by which the facts of one pipeline stage differ from those of another.
+STAGE = "stage.index"
 
 
 class Facts:
@@ -21,19 +24,27 @@ class Facts:
 
     A value is a number, a word, or `Unknown`; it is never None for a number. `given` replaces fields or facts by values,
     which may be arrays: a plan's whole range of layouts in one evaluation.
+
+    What differs from stage to stage of the pipeline is known to a view of one stage only, which `at_stage` gives; for all
+    else a view asks the facts that it was made from, so that it is computed once.
     """
 
-    __slots__ = ("_values", "engine", "plan")
+    __slots__ = ("_given", "_stages", "_values", "_whole", "engine", "plan")
 
     def __init__(self, plan: Plan, engine: Engine, given: Mapping[str, Any] | None = None) -> None:
         self.plan = plan
         self.engine = engine
-        self._values: dict[str, Any] = dict(given or {})
+        self._given: Mapping[str, Any] = given or {}
+        self._values: dict[str, Any] = dict(self._given)
+        self._whole: Facts | None = None
+        self._stages: tuple[Facts, ...] | Unknown | None = None
 
     def __getitem__(self, path: str) -> Any:
         """The value of a fact or field, or Unknown with the fields that would supply it."""
         values = self._values
         if path not in values:
+            if self._whole is not None and path not in STAGED:
+                return self._whole[path]
             fact = FACTS.get(path)
             values[path] = self._field(path) if fact is None else self._derive(fact)
         return values[path]
@@ -42,9 +53,39 @@ class Facts:
         """Those of the paths that are not known, each with the reason."""
         return [(path, value) for path in paths if isinstance(value := self[path], Unknown)]
 
+    def at_stage(self, index: Any) -> Facts:
+        """The facts of one stage of the pipeline, counted from 0; an array gives each layout a stage of its own."""
+        view = Facts(self.plan, self.engine, {path: value for path, value in self._given.items() if path in STAGED})
+        view._values[STAGE] = index
+        view._whole = self
+        return view
+
+    @property
+    def stages(self) -> tuple[Facts, ...] | Unknown:
+        """Views of the stages of which one is the fullest and one the slowest, or why they are not known."""
+        if self._stages is None:
+            judged = self["pipeline.judged_stages"]
+            self._stages = judged if isinstance(judged, Unknown) else tuple(map(self.at_stage, judged))
+        return self._stages
+
+    def given(self, path: str) -> Any:
+        """What a formula is given for an input path, its suffix included; see `Fact.inputs`."""
+        if path.endswith("[]"):
+            stages = self.stages
+            if isinstance(stages, Unknown):
+                return stages
+            values = tuple(stage[path[:-2]] for stage in stages)
+            return next((value for value in values if isinstance(value, Unknown)), values)
+        if path.endswith("~"):
+            value = self.given(path[:-1])
+            return None if isinstance(value, Unknown) else value
+        return self._optional(path[:-1]) if path.endswith("?") else self[path]
+
     def _field(self, path: str) -> Any:
         if path.startswith("engine."):
             return engine_value(self.engine, path[7:])
+        if path == STAGE:
+            return Unknown("it differs from stage to stage of the pipeline", ())
         value = self.plan.value(path)
         if value is None:
             return Unknown(f"`{path}` is not set", (path,), unset=True)
@@ -52,6 +93,8 @@ class Facts:
 
     def _optional(self, path: str) -> Any:
         """As `[path]`, but None for what is merely not set, or is no field of this variant."""
+        if self._whole is not None and path not in STAGED:
+            return self._whole._optional(path)
         if path not in self._values and path not in FACTS and self.plan.find(path) is None:
             return None
         value = self[path]
@@ -62,7 +105,7 @@ class Facts:
         reason = ""
         missing: list[str] = []
         for path in fact.inputs:
-            value = self._optional(path[:-1]) if path.endswith("?") else self[path]
+            value = self.given(path)
             if isinstance(value, Unknown):
                 reason = reason or value.reason
                 missing.extend(name for name in value.missing or (path,) if name not in missing)
@@ -81,4 +124,20 @@ def _collect() -> dict[str, Fact]:
     return found
 
 
+def _staged(facts: Mapping[str, Fact]) -> frozenset[str]:
+    """Paths of the facts that differ from stage to stage: those that read its index, and those that read them."""
+    found = {STAGE}
+    while True:
+        more = {path for path, fact in facts.items() if path not in found and not found.isdisjoint(_plain(fact))}
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _plain(fact: Fact) -> set[str]:
+    """Inputs of a fact without `?` and `~`; what is taken of all stages keeps its `[]` and is of none."""
+    return {path.rstrip("?~") for path in fact.inputs}
+
+
 FACTS = _collect()
+STAGED = _staged(FACTS)

@@ -59,20 +59,26 @@ def layer_input_bytes(tokens: Any, width: Any, hidden: Any, tensor: Any, sequenc
 
 
 def norm_bytes(
-    tokens: Any, width: Any, hidden: Any, tensor: Any, sequence: Any, norm: Any, norms: Any, dropout: Any, fused: Any
-) -> Any:
+    tokens: Any, width: Any, hidden: Any, tensor: Any, sequence: Any, norm: Any, norms: Any, dropout: Any, fused: Any,
+    apart: Any,
+) -> Any:  # fmt: skip
     """Bytes of what the norms of one layer keep, and of the masks of its dropout.
 
-    Formula: w h T for each norm; op by op (w + 4) h T + 4 T for rmsnorm, which computes in fp32; with dropout 2 h T for the two
-        masks; / t with sequence parallelism
+    Formula: w h T for each norm; rmsnorm op by op 8 h T + 4 T, as modules of Hugging Face 6 h T + 4 T, for it computes in fp32; with
+        dropout 2 h T for the two masks; / t with sequence parallelism
     Source: Korthikanti et al. (2022), section 4.1: 4 s b h for two norms, s b h for each mask; op by op: PyTorch's FSDP2
-        memory tracker on a Llama model.
+        memory tracker on a Llama model; Hugging Face LlamaRMSNorm.
     Assumes: a mask takes one byte an element; the fp32 statistics of a fused norm (4 or 8 T) are left out.
     """
     count = 2 if norms is None else norms
-    each = _norm_width(width, norm, fused) * hidden + (_STATISTIC if norm == "rmsnorm" and not fused else 0)
+    each = norm_token_bytes(width, norm, fused, apart, hidden)
     masks = 2 * hidden if dropout is not None and 0 < dropout else 0
     return divide((count * each + masks) * tokens, where(sequence, tensor, 1))
+
+
+def norm_token_bytes(width: Any, norm: Any, fused: Any, apart: Any, hidden: Any) -> Any:
+    """Bytes that a norm keeps of one token; `apart` are those of an element of an rmsnorm that runs op by op."""
+    return _norm_width(width, norm, fused, apart) * hidden + (_STATISTIC if norm == "rmsnorm" and not fused else 0)
 
 
 def projection_input_bytes(
@@ -90,25 +96,22 @@ def projection_input_bytes(
 
 def attention_bytes(
     tokens: Any, width: Any, heads: Any, kv_heads: Any, head_dim: Any, tensor: Any, sequence: Any, norm: Any, fused: Any,
-    kind: Any, qk_norm: Any, q_lora: Any, kv_lora: Any, nope: Any, rope: Any, v_dim: Any,
+    apart: Any, kind: Any, qk_norm: Any, q_lora: Any, kv_lora: Any, nope: Any, rope: Any, v_dim: Any,
 ) -> Any:  # fmt: skip
     """Bytes that the attention of one layer keeps beside its input, without its scores.
 
-    Formula: w (2 a + 2 k) d T / t for queries, keys, values and output; op by op 2 w a d T / t more if keys and values are
-        repeated for a > k heads; norms of queries and keys keep their inputs; MLA: w a (2 n + 2 r + 2 v) T / t, and ranks q + c
+    Formula: w (2 a + 2 k) d T / t for queries, keys, values and output; norms of queries and keys keep their inputs; MLA: w a (2 n + 2 r + 2 v) T / t, and ranks q + c
         before and after their norms, / t with sequence parallelism
-    Source: Korthikanti et al. (2022), section 4.1: 8 s b h; Hugging Face repeat_kv; Megatron-LM, MLASelfAttention.
+    Source: Korthikanti et al. (2022), section 4.1: 8 s b h; PyTorch, scaled_dot_product_attention with enable_gqa; Megatron-LM, MLASelfAttention.
     Assumes: a rank has at least one key-value head; rotations and reshaped copies keep nothing.
     """
-    each = _norm_width(width, norm, fused)
+    each = _norm_width(width, norm, fused, apart)
     if kind == "mla":
         latent = (each + width) * (kv_lora + (0 if q_lora is None else q_lora))
         whole = divide(latent * tokens, where(sequence, tensor, 1))
         return whole + divide(2 * width * heads * (nope + rope + v_dim) * tokens, tensor)
     pairs = largest(kv_heads, tensor)
     kept = width * (2 * heads + 2 * pairs) * head_dim
-    if not fused:
-        kept = kept + where(kv_heads < heads, 2 * width * heads * head_dim, 0)
     if qk_norm in ("head", "full"):
         kept = kept + each * (heads + pairs) * head_dim
     return divide(kept * tokens, tensor)
@@ -181,9 +184,9 @@ def whole_layer_bytes(
 
     Formula: norms + inputs + attention + its statistics + (dense layers x MLP + MoE layers x experts) / layers
     Source: Korthikanti et al. (2022), equations 1, 2 and 4; with 5 a s^2 b of scores for plain attention.
-    Assumes: MoE layers are spread evenly over stages; gathered weights and what a kernel needs while it runs are left out.
+    Assumes: an average over the layers of the stage, dense and MoE; what a kernel needs while it runs is left out.
     """
-    each = divide((layers - moe_layers) * mlp + moe_layers * experts, layers)
+    each = divide((layers - moe_layers) * mlp + moe_layers * experts, largest(layers, 1))
     return each if isinstance(each, Unknown) else norms + inputs + attention + statistics + each
 
 
@@ -204,7 +207,7 @@ def selected_bytes(
     if recompute != "selective":
         return 0
     if engine not in ("megatron", "fsdp2"):
-        return Unknown(f"what `selective` keeps is not known for the engine `{engine}`", ("recompute",))
+        return Unknown("what `selective` keeps is not known for modules of Hugging Face", ("recompute",))
     if modules is not None and (engine != "megatron" or tuple(modules) != ("core_attn",)):
         return Unknown("what the recomputed modules hold is not derived in this version", ("recompute.modules",))
     if engine == "megatron":
@@ -216,9 +219,11 @@ def selected_bytes(
     return layer_input + statistics + split + (width * hidden * tokens if gated else 0) + sums
 
 
-def _norm_width(width: Any, norm: Any, fused: Any) -> Any:
-    """Bytes that a norm keeps of one element."""
-    return width if fused or norm != "rmsnorm" else width + 4
+def _norm_width(width: Any, norm: Any, fused: Any, apart: Any) -> Any:
+    """Bytes that a norm keeps of one element; `apart` are those of an rmsnorm that runs op by op on 16-bit inputs."""
+    if fused or norm != "rmsnorm":
+        return width
+    return apart if width < _STATISTIC else 2 * width
 
 
 def _mlp_width(width: Any, gated: Any, fused: Any) -> Any:
@@ -237,10 +242,10 @@ FACTS = (
     Fact(_W, "bytes", activation_width, ("precision",)),
     Fact(_FUSED, "word", fused_kernels, ("engine.fused", "train.compile?")),
     Fact("memory.layer_input", "bytes", layer_input_bytes, (_T, _W, "model.hidden", *_SPLIT)),
-    Fact("memory.layer_norms", "bytes", norm_bytes, (_T, _W, "model.hidden", *_SPLIT, "model.norm", "model.norms?", "model.dropout?", _FUSED)),
+    Fact("memory.layer_norms", "bytes", norm_bytes, (_T, _W, "model.hidden", *_SPLIT, "model.norm", "model.norms?", "model.dropout?", _FUSED, "engine.norm_width")),
     Fact("memory.layer_projection_inputs", "bytes", projection_input_bytes, (_T, _W, "model.hidden", *_SPLIT, "model.norms?", _FUSED)),
     Fact("memory.layer_attention", "bytes", attention_bytes, (
-        _T, _W, "model.heads", "model.kv_heads", "model.head_dim", *_SPLIT, "model.norm", _FUSED, "model.attention",
+        _T, _W, "model.heads", "model.kv_heads", "model.head_dim", *_SPLIT, "model.norm", _FUSED, "engine.norm_width", "model.attention",
         "model.attention.qk_norm?", "model.attention.q_lora_rank?", "model.attention.kv_lora_rank?",
         "model.attention.qk_nope_head_dim?", "model.attention.qk_rope_head_dim?", "model.attention.v_head_dim?",
     )),
@@ -251,12 +256,12 @@ FACTS = (
         _T, _W, "model.hidden", "model.gated", *_SPLIT, _FUSED, "model.experts.count?", "model.experts.top_k?",
         "model.experts.ffn?", "model.experts.shared?", "model.experts.shared_ffn?", "parallel.expert_tensor", "expert.capacity_factor?",
     )),
-    Fact("memory.layer_whole", "bytes", whole_layer_bytes, (
+    Fact("stage.layer_whole", "bytes", whole_layer_bytes, (
         "memory.layer_norms", "memory.layer_projection_inputs", "memory.layer_attention", "memory.layer_statistics",
-        "memory.layer_mlp", "model.layers", "model.moe_layers", "memory.layer_experts",
+        "memory.layer_mlp", "stage.layers", "stage.moe_layers", "memory.layer_experts",
     )),
-    Fact("memory.layer_selected", "bytes", selected_bytes, (
-        "recompute", "engine.name", "recompute.modules?", "memory.layer_whole", "memory.layer_statistics", "memory.layer_input",
+    Fact("stage.layer_selected", "bytes", selected_bytes, (
+        "recompute", "engine.family", "recompute.modules?", "stage.layer_whole", "memory.layer_statistics", "memory.layer_input",
         _T, _W, "model.hidden", "model.heads", "model.kv_heads", "model.head_dim", "model.ffn", "model.gated", *_SPLIT,
         "model.attention", "model.experts.count?",
     )),

@@ -1,133 +1,94 @@
-"""Memory of the model states on one card: weights, gradients and optimizer states.
+"""Memory of a card: of each stage of the pipeline all that it holds, and the stage that needs most.
 
-N is the number of parameters that the heaviest rank holds, p the ranks that share sharded states. Activations, buffers and
-fragmentation are not counted in this version, so `memory.free` and `memory.headroom` are upper bounds.
+What the parts of one card are is known to the stages (`states.py`, `activations.py`, `buffers.py`); `memory.weights` and the
+other parts here are those of the fullest stage, so that they add up to `memory.total`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from planc.facts.arithmetic import divide, where
+from planc.facts.arithmetic import at_largest, divide, product, total
+from planc.facts.constants import CONTEXT_BYTES, RESERVED_SHARE
 from planc.facts.fact import Fact
-from planc.plan.model import Unknown
-
-DTYPE_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1}
-
-#: Moments that an optimizer keeps for each parameter: how many, and bytes of each (None: as `optimizer.states`).
-MOMENTS: dict[str, tuple[int, int | None]] = {
-    "adamw": (2, None), "adamw-8bit": (2, 1), "lion": (1, None), "muon": (1, None),
-}  # fmt: skip
 
 
-def compute_width(precision: Any) -> Any:
-    """Bytes of one weight in the dtype of the matrix products, as a layer is gathered for use.
-
-    Formula: 4 for fp32, else 2
-    Source: ZeRO (2020), section 3. fp8 and fp4 runs keep bf16 weights beside the products.
-    """
-    return 4 if precision == "fp32" else 2
-
-
-def weight_width(compute: Any, in_fp32: Any) -> Any:
-    """Bytes of one resident weight.
-
-    Formula: 4 where the engine keeps fp32 shards (FSDP2), else as in the matrix products
-    Source: ZeRO (2020), section 3; PyTorch FSDP2, MixedPrecisionPolicy.
-    """
-    return 4 if in_fp32 else compute
-
-
-def gradient_width(gradients: Any) -> Any:
-    """Bytes of one gradient as it is reduced, b in the communication formulas.
-
-    Formula: 4 for fp32, 2 for bf16 and fp16, 1 for fp8
-    Source: ZeRO (2020), section 3: 16-bit gradients; Megatron-LM: fp32 with bf16 under its DDP.
-    """
-    return DTYPE_BYTES[gradients]
-
-
-def resident_gradient_width(reduced: Any, precision: Any, in_fp32: Any) -> Any:
-    """Bytes of one gradient as it is kept until the optimizer steps.
-
-    Formula: 4 for fp32 gradients, fp32 training and fp32 shards (FSDP2), else as they are reduced
-    Source: ZeRO (2020), section 3; FSDP2 keeps gradients in the dtype of its shards.
-    """
-    return 4 if in_fp32 or precision == "fp32" else reduced
-
-
-def optimizer_width(optimizer: Any, states: Any, momentum: Any, master: Any, precision: Any, in_fp32: Any) -> Any:
-    """Bytes of optimizer states and master copy for one parameter: 12 for Adam in mixed precision.
-
-    Formula: master copy (none if the resident weights are fp32 already) + moments x bytes of each
-    Source: ZeRO (2020), section 3: K = 12. DeepSpeed, bf16_master_weights_and_grads: the copy is then of 2 bytes.
-    Assumes: muon keeps one moment for every parameter; the scales of 8-bit states are left out.
-    """
-    copy = 0 if in_fp32 or precision == "fp32" else DTYPE_BYTES[master]
-    if optimizer == "sgd":
-        return copy + (0 if momentum is None or momentum == 0 else DTYPE_BYTES[states])
-    if optimizer not in MOMENTS:
-        return Unknown(f"the states of `{optimizer}` are not derived in this version", ("optimizer",))
-    count, width = MOMENTS[optimizer]
-    return copy + count * (DTYPE_BYTES[states] if width is None else width)
-
-
-def weight_bytes(
-    num_parameters: Any, width: Any, group: Any, stage: Any, compute: Any, in_fp32: Any, offload: Any, adapter: Any
+def peak_bytes(
+    weights: Any, optimizer: Any, gradients: Any, working_set: Any, buffers: Any, activations: Any, transient: Any, factor: Any
 ) -> Any:
-    """Bytes of weights on the heaviest card.
+    """Bytes of live tensors on a card of the stage, at the peak of a forward and backward pass.
 
-    Formula: N x width; / p at stage 3; 0 if they are offloaded; FSDP2 at stage 2 shares its fp32 shards and keeps the gathered
-        weights until the backward pass ends: N x 4 / p + N x bytes in the matrix products
-    Source: ZeRO (2020), section 5.3; PyTorch FSDP2, reshard_after_forward = False.
-    Assumes: even sharding; the layer that is gathered for use is not counted.
+    Formula: weights + optimizer states + gradients that are there + (working set + buffers + activations + what comes and goes) x
+        calibration.memory
+    Source: definition; `calibration.memory` is 1 unless the plan states what was measured.
     """
-    if in_fp32:
-        gathered = where(stage == 2, num_parameters * compute, 0)
-        return _states(num_parameters, width, group, 2 <= stage, gathered, offload, adapter)
-    return _states(num_parameters, width, group, 3 <= stage, 0, offload, adapter)
+    beside = total(working_set, buffers, activations, transient)
+    return total(weights, optimizer, gradients, beside if factor is None else product(beside, factor))
 
 
-def gradient_bytes(num_parameters: Any, width: Any, group: Any, stage: Any, adapter: Any) -> Any:
-    """Bytes of gradients on the heaviest card.
+def context_bytes(axes: Any) -> Any:
+    """Bytes that the process takes before the first tensor: the card's context, kernels and the library of collectives.
 
-    Formula: N x width; / p from stage 2 on
-    Source: ZeRO (2020), section 5.2; fp32 gradients beside 16-bit weights add 2 N, sharded as these are.
-    Assumes: even sharding.
+    Formula: a constant
+    Source: `planc/facts/constants.py`.
     """
-    return _states(num_parameters, width, group, 2 <= stage, 0, None, adapter)
+    return CONTEXT_BYTES.value
 
 
-def optimizer_bytes(num_parameters: Any, width: Any, group: Any, stage: Any, offload: Any, adapter: Any) -> Any:
-    """Bytes of optimizer states and master weights on the heaviest card.
+def reserve_bytes(peak: Any, *states: Any) -> Any:
+    """Bytes that the allocator holds beyond live tensors: fragments and blocks kept for later.
 
-    Formula: N x width; / p from stage 1 on; 0 if they are offloaded
-    Source: ZeRO (2020), section 5.1.
-    Assumes: even sharding.
+    Formula: a share of all that is allocated and freed within a step, which is the peak less the states
+    Source: `planc/facts/constants.py`.
     """
-    return _states(num_parameters, width, group, 1 <= stage, 0, offload, adapter)
+    return product(peak - total(*states), RESERVED_SHARE.value)
 
 
-def _states(
-    num_parameters: Any, width: Any, group: Any, sharded: Any, gathered: Any, offload: Any, adapter: Any
-) -> Any:
-    if adapter is not None:
-        return Unknown("the states of adapters are not derived in this version", ("adapter",))
-    if offload is not None:
-        return gathered
-    shared = divide(num_parameters * width, where(sharded, group, 1))
-    return shared if isinstance(shared, Unknown) else shared + gathered
+def total_bytes(peak: Any, context: Any, reserve: Any) -> Any:
+    """Bytes of a card that the stage needs.
+
+    Formula: peak + context + reserve
+    Source: definition.
+    """
+    return total(peak, context, reserve)
 
 
-def total_bytes(weights: Any, gradients: Any, optimizer: Any) -> Any:
-    """Bytes of model states on the heaviest card.
+def worst_stage(indices: tuple[Any, ...], totals: tuple[Any, ...] | None, states: tuple[Any, ...]) -> Any:
+    """The stage whose cards need most memory, counted from 0.
 
-    Formula: weights + gradients + optimizer; for Adam in 16 bits 16 N at stage 0, 4 N + 12 N / p at 1, 2 N + 14 N / p at 2,
-        16 N / p at 3
+    Formula: the first with the largest `stage.total`, or with the largest model states where that is not known
+    Source: definition.
+    """
+    return at_largest(states if totals is None else totals, indices)
+
+
+def of_worst(values: tuple[Any, ...], indices: tuple[Any, ...], worst: Any) -> Any:
+    """Bytes of this part on the fullest stage.
+
+    Formula: the stage's own, at `memory.worst_stage`
+    Source: definition.
+    """
+    return at_largest(tuple((index == worst) * 1 for index in indices), values)
+
+
+def most_states(states: tuple[Any, ...]) -> Any:
+    """Bytes of model states of the stage that has most of them.
+
+    Formula: the largest `stage.states`
     Source: ZeRO (2020), figure 1.
     Assumes: model states only; activations, buffers and fragmentation come on top.
     """
-    return weights + gradients + optimizer
+    return at_largest(states, states)
+
+
+def host_bytes(of_cards: tuple[Any, ...], cards: Any) -> Any:
+    """Bytes of offloaded states in the memory of one node.
+
+    Formula: bytes of a card of the stage that has most x gpus_per_node
+    Source: definition.
+    Assumes: the cards of a node hold stages that offload alike; what the system and the data loader take comes on top.
+    """
+    return product(at_largest(of_cards, of_cards), cards)
 
 
 def capacity_bytes(usable: Any) -> Any:
@@ -139,39 +100,49 @@ def capacity_bytes(usable: Any) -> Any:
     return usable
 
 
-def free_bytes(capacity: Any, total: Any) -> Any:
-    """Bytes left on the heaviest card beside the model states.
+def free_bytes(capacity: Any, needed: Any) -> Any:
+    """Bytes left on the fullest card.
 
     Formula: capacity - total
     Source: definition.
-    Assumes: model states only, so this is an upper bound.
     """
-    return capacity - total
+    return capacity - needed
 
 
 def headroom(free: Any, capacity: Any) -> Any:
-    """Share of the card that is left beside the model states.
+    """Share of the card that is left.
 
     Formula: free / capacity
     Source: definition.
-    Assumes: model states only, so this is an upper bound.
     """
     return divide(free, capacity)
 
 
-_N = "parallel.parameters_per_rank"
-_SHARED = ("shard.group", "shard.stage")
+def _part(name: str, of_stage: str = "") -> Fact:
+    """The fact of one part of the fullest stage's memory."""
+    of_stage = of_stage or f"stage.{name}"
+    return Fact(f"memory.{name}", "bytes", of_worst, (f"{of_stage}[]", "stage.index[]", "memory.worst_stage"))
+
+
+_STATES = ("stage.weights", "stage.optimizer", "stage.live_gradients")
+
+#: What a card holds at its peak, in the order in which it is shown, with the facts of a stage; they add up to the total.
+PARTS: dict[str, str] = {
+    "weights": "stage.weights", "gradients": "stage.live_gradients", "optimizer": "stage.optimizer",
+    "working_set": "stage.working_set", "buffers": "stage.buffers", "activations": "stage.live_activations",
+    "transient": "stage.transient", "context": "stage.context", "reserve": "stage.reserve",
+}  # fmt: skip
 
 FACTS = (
-    Fact("memory.compute_width", "bytes", compute_width, ("precision",)),
-    Fact("memory.weight_width", "bytes", weight_width, ("memory.compute_width", "engine.weights_in_fp32")),
-    Fact("memory.gradient_width", "bytes", gradient_width, ("precision.gradients",)),
-    Fact("memory.resident_gradient_width", "bytes", resident_gradient_width, ("memory.gradient_width", "precision", "engine.weights_in_fp32")),
-    Fact("memory.optimizer_width", "bytes", optimizer_width, ("optimizer", "optimizer.states", "optimizer.momentum?", "precision.master", "precision", "engine.weights_in_fp32")),
-    Fact("memory.weights", "bytes", weight_bytes, (_N, "memory.weight_width", *_SHARED, "memory.compute_width", "engine.weights_in_fp32", "offload.weights?", "adapter?")),
-    Fact("memory.gradients", "bytes", gradient_bytes, (_N, "memory.resident_gradient_width", *_SHARED, "adapter?")),
-    Fact("memory.optimizer", "bytes", optimizer_bytes, (_N, "memory.optimizer_width", *_SHARED, "offload.optimizer?", "adapter?")),
-    Fact("memory.total", "bytes", total_bytes, ("memory.weights", "memory.gradients", "memory.optimizer")),
+    Fact("stage.peak", "bytes", peak_bytes, (*_STATES, "stage.working_set", "stage.buffers", "stage.live_activations", "stage.transient", "calibration.memory?")),
+    Fact("stage.context", "bytes", context_bytes, ("parallel.pipeline",)),
+    Fact("stage.reserve", "bytes", reserve_bytes, ("stage.peak", *_STATES)),
+    Fact("stage.total", "bytes", total_bytes, ("stage.peak", "stage.context", "stage.reserve")),
+    Fact("memory.worst_stage", "count", worst_stage, ("stage.index[]", "stage.total[]~", "stage.states[]")),
+    *(_part(name, of_stage) for name, of_stage in PARTS.items()),
+    *map(_part, ("logits", "recomputed", "peak", "total")),
+    Fact("memory.states", "bytes", most_states, ("stage.states[]",)),
+    Fact("memory.host", "bytes", host_bytes, ("stage.host[]", "cluster.gpus_per_node")),
     Fact("memory.capacity", "bytes", capacity_bytes, ("cluster.gpu.usable_memory",)),
     Fact("memory.free", "bytes", free_bytes, ("memory.capacity", "memory.total")),
     Fact("memory.headroom", "share", headroom, ("memory.free", "memory.capacity")),

@@ -1,4 +1,4 @@
-"""Parameters: of the model, and of the heaviest rank once the axes have split it.
+"""Parameters of the model; `stage_parameters.py` counts those of a card.
 
 h is the hidden size, f the FFN width, V the vocabulary, a the attention heads, k the key-value heads, d the head size.
 The inputs that only some models have (experts, MLA ranks) are None in the others, and so are those that are not set.
@@ -151,15 +151,18 @@ def position_parameters(hidden: Any, positions: Any, longest: Any, family: Any) 
     return (longest + POSITION_ROWS.get(family, 0)) * hidden
 
 
-def layer_parameters(layers: Any, attention: Any, mlp: Any, norms: Any, moe_layers: Any, moe: Any, mtp: Any) -> Any:
-    """Parameters of all layers.
+def layer_parameters(
+    layers: Any, attention: Any, mlp: Any, norms: Any, moe_layers: Any, moe: Any, mtp: Any, count: Any, hidden: Any, norm: Any
+) -> Any:  # fmt: skip
+    """Parameters of all layers, those for multi-token prediction as well.
 
-    Formula: layers x (attention + norms) + dense layers x MLP + MoE layers x (experts + router)
-    Source: Hugging Face LlamaDecoderLayer, MixtralDecoderLayer.
+    Formula: layers x (attention + norms) + dense layers x MLP + MoE layers x (experts + router); an MTP layer is one more (with experts
+        if the model has), with a product of 2 h x h and three norms
+    Source: Hugging Face LlamaDecoderLayer, MixtralDecoderLayer; DeepSeek-V3 (2024), section 2.2.
     """
-    if 0 < mtp:
-        return Unknown("multi-token prediction layers are not counted in this version", ("model.mtp_layers",))
-    return layers * (attention + norms) + (layers - moe_layers) * mlp + moe_layers * moe
+    held = layers * (attention + norms) + (layers - moe_layers) * mlp + moe_layers * moe
+    beside = (mlp if count is None else moe) + 2 * hidden * hidden + 3 * norm
+    return held + mtp * (attention + norms + beside)
 
 
 def output_bias_parameters(vocab: Any, output_bias: Any) -> Any:
@@ -180,36 +183,6 @@ def model_parameters(layers: Any, embedding: Any, position: Any, norms: Any, tie
     return layers + position + norms + embedding * (1 if tied else 2) + output_bias
 
 
-def parameters_per_rank(
-    layers: Any, num_layers: Any, longest: Any, layer_norms: Any, embedding: Any, position: Any, end_norms: Any,
-    tied: Any, output_bias: Any, tensor: Any, pipeline: Any, experts: Any, expert: Any, expert_tensor: Any,
-) -> Any:  # fmt: skip
-    """Parameters that the heaviest rank holds before sharding, N in the memory formulas.
-
-    Formula: longest stage / layers x ((all layers - their norms) / tensor + their norms), plus V h / tensor for the
-        embedding (twice with one stage, unless tied), output biases / tensor, the positions and the norms outside the layers
-    Source: Megatron-LM: matrices are split over the tensor ranks, norms are replicated.
-    Assumes: the longest stage also holds the embedding or the output layer; MoE layers are spread evenly over stages;
-        biases are split as their matrices are, and a vocabulary that `tensor` does not divide is not padded.
-    """
-    if experts is not None and _split_apart(expert, expert_tensor, tensor):
-        return Unknown(
-            "what a rank holds of experts that are not split as the layers are is not derived in this version",
-            ("parallel.expert", "parallel.expert_tensor"),
-        )
-    norms = layer_norms * num_layers
-    matrices = divide(layers - norms, tensor)
-    share = divide(longest * (matrices + norms), num_layers)
-    ends = 1 if tied else 1 + (pipeline == 1)
-    return share + divide(ends * embedding + output_bias, tensor) + position + end_norms
-
-
-def _split_apart(expert: Any, expert_tensor: Any, tensor: Any) -> bool:
-    """Whether experts are split unlike the layers; for arrays, whether any layout splits them so."""
-    apart = (expert != 1) | (expert_tensor != tensor)
-    return bool(apart.any()) if is_array(apart) else bool(apart)
-
-
 _EXPERTS = (
     "model.hidden", "model.gated", "model.bias", "model.experts.count?", "model.experts.ffn?", "model.experts.shared?",
     "model.experts.shared_ffn?", "model.experts.shared_gate?",
@@ -218,6 +191,7 @@ _LAYER = (
     "model.layers", "model.attention_parameters", "model.mlp_parameters", "model.layer_norm_parameters",
     "model.moe_layers",
 )  # fmt: skip
+_MTP = ("model.mtp_layers", "model.experts.count?", "model.hidden", "model.norm_parameters")
 _ENDS = (
     "model.embedding_parameters", "model.position_parameters", "model.end_norm_parameters", "model.tied",
     "model.output_bias_parameters",
@@ -240,12 +214,8 @@ FACTS = (
     Fact("model.embedding_parameters", "parameters", embedding_parameters, ("model.hidden", "model.vocab")),
     Fact("model.position_parameters", "parameters", position_parameters, ("model.hidden", "model.positions", "model.max_sequence_length?", "model.family?")),
     Fact("model.output_bias_parameters", "parameters", output_bias_parameters, ("model.vocab", "model.output_bias?")),
-    Fact("model.layer_parameters", "parameters", layer_parameters, (*_LAYER, "model.moe_parameters", "model.mtp_layers")),
-    Fact("model.active_layer_parameters", "parameters", layer_parameters, (*_LAYER, "model.active_moe_parameters", "model.mtp_layers")),
+    Fact("model.layer_parameters", "parameters", layer_parameters, (*_LAYER, "model.moe_parameters", *_MTP)),
+    Fact("model.active_layer_parameters", "parameters", layer_parameters, (*_LAYER, "model.active_moe_parameters", *_MTP)),
     Fact("model.total_parameters", "parameters", model_parameters, ("model.layer_parameters", *_ENDS)),
     Fact("model.active_parameters", "parameters", model_parameters, ("model.active_layer_parameters", *_ENDS)),
-    Fact("parallel.parameters_per_rank", "parameters", parameters_per_rank, (
-        "model.layer_parameters", "model.layers", "pipeline.longest_stage", "model.layer_norm_parameters", *_ENDS,
-        "parallel.tensor", "parallel.pipeline", "model.experts.count?", "parallel.expert", "parallel.expert_tensor",
-    )),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planc.facts.arithmetic import divide, is_array, largest, real, rounded_up, where, whole
+from planc.facts.arithmetic import divide, is_array, largest, real, rounded_up, smallest, where, whole
 from planc.facts.fact import Fact
 from planc.plan.model import Unknown
 
@@ -105,8 +105,8 @@ def in_flight(
         return divide(stages + 1, _fits_dual(stages, micro_batches) * 1)
     if schedule == "interleaved":
         ahead = (chunks - 1) * (stages if group is None else group) + 2 * (stages - stage) - 1
-        return divide(_smallest(ahead, chunks * micro_batches), chunks)
-    return _smallest(stages - stage, micro_batches)
+        return divide(smallest(ahead, chunks * micro_batches), chunks)
+    return smallest(stages - stage, micro_batches)
 
 
 def head_layers(embedding: Any, active: Any, layers: Any) -> Any:
@@ -168,15 +168,11 @@ def _held(stages: Any, micro_batches: Any, limit: Any) -> Any:
         held = whole(limit.numerator * stages, limit.denominator)
     else:
         held = whole(limit * stages, 1)
-    return _smallest(_smallest(held, 2 * stages - 1), micro_batches)
+    return smallest(smallest(held, 2 * stages - 1), micro_batches)
 
 
 def _fits_dual(stages: Any, micro_batches: Any) -> Any:
     return (stages % 2 == 0) & (micro_batches % 2 == 0) & (2 * stages <= micro_batches)
-
-
-def _smallest(left: Any, right: Any) -> Any:
-    return -largest(-left, -right)
 
 
 _SCHEDULE = ("parallel.pipeline", "batch.accumulation", "pipeline", "pipeline.chunks?")

@@ -10,7 +10,7 @@ from typing import Any
 
 from planc.facts.arithmetic import divide, growth, is_array, largest, product, real, where
 from planc.facts.fact import Fact
-from planc.facts.memory import optimizer_width
+from planc.facts.states import optimizer_width
 from planc.plan.model import Unknown
 from planc.plan.units import TIME
 
@@ -163,16 +163,16 @@ _ASYNC = "checkpoint.async?"
 
 FACTS = (
     Fact("world.mtbf", "s", job_mtbf, ("cluster.mtbf_per_gpu", "world.size")),
-    Fact("checkpoint.bytes", "bytes", checkpoint_bytes, (
+    Fact("checkpoint.size", "bytes", checkpoint_bytes, (
         "model.total_parameters", "memory.weight_width", "optimizer", "optimizer.states", "optimizer.momentum?", "precision.master",
         "precision", "engine.weights_in_fp32", "engine.name", "shard.stage", "adapter?",
     )),
-    Fact("checkpoint.save_time", "s", save_time, ("checkpoint.write_time?", "checkpoint.bytes?", "cluster.storage?")),
+    Fact("checkpoint.save_time", "s", save_time, ("checkpoint.write_time?", "checkpoint.size?", "cluster.storage?")),
     Fact("checkpoint.young_interval", "s", young_interval, ("checkpoint.save_time", "world.mtbf", _ASYNC)),
     Fact("checkpoint.best_interval", "s", best_interval, ("checkpoint.save_time", "world.mtbf", _ASYNC)),
     Fact("checkpoint.best_overhead", "share", best_overhead, ("checkpoint.best_interval", "checkpoint.save_time", "world.mtbf", _ASYNC)),
     Fact("checkpoint.planned_interval", "s", planned_interval, ("checkpoint.every", "step.without_communication?")),
     Fact("checkpoint.overhead", "share", overhead, ("checkpoint.planned_interval", "checkpoint.save_time", "world.mtbf", _ASYNC)),
-    Fact("checkpoint.lost_time", "s", lost_time, ("budget.time", "checkpoint.overhead")),
-    Fact("checkpoint.failures", "count", failures, ("budget.time", "checkpoint.lost_time", "world.mtbf")),
+    Fact("checkpoint.lost", "s", lost_time, ("train.time", "checkpoint.overhead")),
+    Fact("checkpoint.failures", "count", failures, ("train.time", "checkpoint.lost", "world.mtbf")),
 )  # fmt: skip

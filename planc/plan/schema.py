@@ -544,7 +544,7 @@ TARGETS = tuple(dict.fromkeys((*TRAINERS, "torchrun", "slurm", *ANNOUNCED)))
 
 #: Derived numbers that are floats: times and shares. `==` on them is a fault.
 APPROXIMATE = frozenset((
-    "memory.headroom", "communication.data.time", "pipeline.bubble", "pipeline.bubble_with_head",
+    "memory.headroom", "memory.total", "memory.free", "memory.reserve", "memory.peak", "communication.data.time", "pipeline.bubble", "pipeline.bubble_with_head",
     "world.mtbf", "checkpoint.save_time", "checkpoint.best_interval", "checkpoint.best_overhead", "checkpoint.overhead",
 ))  # fmt: skip
 
@@ -552,6 +552,7 @@ APPROXIMATE = frozenset((
 DERIVED: dict[str, Dimension] = {
     "world.size": PLAIN,
     "shard.replicas": PLAIN,
+    "parallel.expert_data": PLAIN,
     "batch.tokens": TOKENS,
     "model.active_parameters": PLAIN,
     "memory.weights": BYTES,
@@ -561,10 +562,15 @@ DERIVED: dict[str, Dimension] = {
     "memory.capacity": BYTES,
     "memory.free": BYTES,
     "memory.headroom": PLAIN,
-    "memory.activations_per_layer": BYTES,
     "memory.activations": BYTES,
+    "memory.working_set": BYTES,
+    "memory.buffers": BYTES,
     "memory.logits": BYTES,
-    "memory.activations_peak": BYTES,
+    "memory.context": BYTES,
+    "memory.reserve": BYTES,
+    "memory.peak": BYTES,
+    "memory.states": BYTES,
+    "memory.host": BYTES,
     "communication.data.bytes": BYTES,
     "communication.data.time": TIME,
     "pipeline.bubble": PLAIN,
@@ -575,10 +581,10 @@ DERIVED: dict[str, Dimension] = {
     "flops.step": FLOP,
     "flops.hardware_step": FLOP,
     "flops.peak": RATE,
-    "budget.tokens": TOKENS,
-    "budget.steps": STEPS,
+    "train.tokens": TOKENS,
+    "train.steps": STEPS,
     "world.mtbf": TIME,
-    "checkpoint.bytes": BYTES,
+    "checkpoint.size": BYTES,
     "checkpoint.save_time": TIME,
     "checkpoint.best_interval": TIME,
     "checkpoint.best_overhead": PLAIN,

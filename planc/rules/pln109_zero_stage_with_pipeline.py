@@ -58,7 +58,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if facts.engine.name != "deepspeed" or stage < 2 or stages == 1:
         return
     span = place(plan, "shard.stage", "parallel.pipeline")
-    total = Facts(plan, facts.engine, {"shard.stage": 1})["memory.total"]
+    total = Facts(plan, facts.engine, {"shard.stage": 1})["memory.states"]
     states = f": {size_text(total)} of model states a card" if known(total) else ""
     yield Diagnostic(
         f"ZeRO stage {count_text(stage)} does not work with {plural(stages, 'pipeline stage')}",

@@ -57,7 +57,7 @@ _MANY = 10**30  # ranks that share so many ways that nothing is left of what is 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Model states over the card's usable memory, for the engine that keeps most."""
-    total, capacity = facts["memory.total"], facts["memory.capacity"]
+    total, capacity = facts["memory.states"], facts["memory.capacity"]
     if total <= capacity or not _is_worst(plan, facts, total):
         return
     in_gib = "iB" in plan["cluster.gpu.memory"].span.text
@@ -92,7 +92,7 @@ def _is_worst(plan: Plan, facts: Facts, total: Any) -> bool:
         if engine == facts.engine:
             before = False
             continue
-        other = Facts(plan, engine)["memory.total"]
+        other = Facts(plan, engine)["memory.states"]
         if known(other) and (total <= other if before else total < other):
             return False
     return True
@@ -179,7 +179,7 @@ def _with_nodes(facts: Facts, stage: int, nodes: int) -> dict[str, Any]:
 
 
 def _total(plan: Plan, facts: Facts, given: dict[str, Any]) -> Any:
-    return Facts(plan, facts.engine, given)["memory.total"]
+    return Facts(plan, facts.engine, given)["memory.states"]
 
 
-RULE = Rule(Severity.ERROR, "plan", check, ("memory.total", "memory.capacity", "shard.group", "shard.stage"))
+RULE = Rule(Severity.ERROR, "plan", check, ("memory.states", "memory.capacity", "shard.group", "shard.stage"))

@@ -49,7 +49,7 @@ _NOT_DERIVED = "in this version"
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Model states that no formula gives; what is merely not written or faulty is none of this."""
-    total = facts["memory.total"]
+    total = facts["memory.states"]
     if not isinstance(total, Unknown) or not total.reason.endswith(_NOT_DERIVED):
         return
     span = place(plan, *(path for path in total.missing if stands(plan, path)), "model")

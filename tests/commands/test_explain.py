@@ -179,26 +179,26 @@ def test_a_step_time_gives_the_cost_of_the_run(tmp_path: Path) -> None:
     """3600 steps of ten seconds on 8 cards; saves of 200 s every 300 s of work, M = 600,000 s:
     sqrt(2 200 M) (1 + sqrt(200 / 2 M) / 3) - 200 = 15,359 s."""
     found = numbers(explained(tmp_path, PAID, "--step-time", "10s"))
-    assert (found["budget.steps"]["value"], found["budget.steps"]["text"]) == (3600, "3600 steps")
-    assert found["budget.time"]["text"] == "10 h"
-    assert (found["budget.gpu_time"]["text"], found["budget.gpu_time"]["unit"]) == ("80 GPU-hours", "GPU s")
-    assert (found["budget.energy"]["text"], found["budget.energy"]["value"]) == ("40 kWh", 40 * 3.6e6)
+    assert (found["train.steps"]["value"], found["train.steps"]["text"]) == (3600, "3600 steps")
+    assert found["train.time"]["text"] == "10 h"
+    assert (found["train.gpu_time"]["text"], found["train.gpu_time"]["unit"]) == ("80 GPU-hours", "GPU s")
+    assert (found["train.energy"]["text"], found["train.energy"]["value"]) == ("40 kWh", 40 * 3.6e6)
     for path, text, unit, value in (("cost", "160 USD", "USD", 160), ("energy_cost", "20 EUR", "EUR", 20)):
-        money = found[f"budget.{path}"]
+        money = found[f"train.{path}"]
         assert (money["text"], money["unit"], money["value"]) == (text, unit, pytest.approx(value))
     assert found["checkpoint.planned_interval"]["inputs"][1]["path"] == "step.without_communication"
     assert found["checkpoint.planned_interval"]["text"] == "5 min"
     assert found["checkpoint.overhead"]["value"] == pytest.approx(0.4, abs=0.001)
     assert found["checkpoint.best_interval"]["text"] == "4.266 h"
-    power = next(given for given in found["budget.energy"]["inputs"] if given["path"] == "cluster.gpu.power")
+    power = next(given for given in found["train.energy"]["inputs"] if given["path"] == "cluster.gpu.power")
     assert power["text"] == "500 W"
 
 
 def test_without_a_step_time_a_run_has_steps_and_intervals(tmp_path: Path) -> None:
     found = numbers(explained(tmp_path, PAID))
-    assert found["budget.steps"]["value"] == 3600
+    assert found["train.steps"]["value"] == 3600
     assert found["checkpoint.best_interval"]["known"]
-    for path in ("budget.cost", "budget.energy", "checkpoint.lost_time", "checkpoint.planned_interval"):
+    for path in ("train.cost", "train.energy", "checkpoint.lost", "checkpoint.planned_interval"):
         assert (found[path]["known"], found[path]["missing"]) == (False, ["--step-time"]), path
     unpriced = numbers(explained(tmp_path, PAID.replace("price_per_gpu = 2 USD/h", ""), "--step-time", "10s"))
-    assert (unpriced["budget.cost"]["unit"], unpriced["budget.cost"]["missing"]) == ("money", ["cluster.price_per_gpu"])
+    assert (unpriced["train.cost"]["unit"], unpriced["train.cost"]["missing"]) == ("money", ["cluster.price_per_gpu"])

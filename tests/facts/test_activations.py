@@ -18,7 +18,7 @@ GPT = {"22B": (48, 6144, 64), "175B": (96, 12_288, 96), "530B": (105, 20_480, 12
 LLAMA_8B: dict[str, Any] = {
     "model__layers": 32, "model__hidden": 4096, "model__heads": 32, "model__kv_heads": 8, "model__head_dim": 128,
     "model__ffn": 14_336, "model__vocab": 128_256, "batch__micro": 1, "batch__sequence_length": 4096,
-    "batch__accumulation": 1,
+    "batch__accumulation": 1, "parallel__data": 1, "shard__size": 1, "stage__end_activations": 0,
 }  # fmt: skip
 TOKENS = 4096
 
@@ -35,9 +35,19 @@ def gpt(model: str, /, **given: Any) -> Facts:
         "model__layers": layers, "model__hidden": hidden, "model__heads": heads, "model__kv_heads": heads,
         "model__head_dim": hidden // heads, "model__ffn": 4 * hidden, "model__gated": False, "model__vocab": 51_200,
         "model__norm": "layernorm", "model__dropout": Fraction(1, 10), "batch__sequence_length": 2048,
-        "batch__micro": 1, "batch__accumulation": 512,
+        "batch__micro": 1, "batch__accumulation": 512, "stage__end_activations": 0,
     }  # fmt: skip
     return facts_of("megatron", **{**base, **given})
+
+
+def fullest(facts: Facts, name: str) -> Any:
+    """The largest value of any stage of the pipeline."""
+    return max(facts.at_stage(stage)[f"stage.{name}"] for stage in range(facts["parallel.pipeline"]))
+
+
+def last(facts: Facts, name: str) -> Any:
+    """The value of the last stage."""
+    return facts.at_stage(facts["parallel.pipeline"] - 1)[f"stage.{name}"]
 
 
 def layouts(config: str) -> dict[str, Any]:
@@ -66,9 +76,9 @@ def test_layer_of_korthikanti(model, t):
     }
     for config, expected in plain.items():
         facts = gpt(model, parallel__tensor=t, batch__micro=b, batch__accumulation=1, **layouts(config))
-        held = facts["memory.activations_plain_attention"]
-        assert held == expected * facts["memory.held_layers"], config
-        assert facts["memory.held_layers"] == GPT[model][0]
+        held = fullest(facts, "activations_plain_attention")
+        assert held == expected * fullest(facts, "held_layers"), config
+        assert fullest(facts, "held_layers") == GPT[model][0]
 
 
 def test_formulas_of_table_02a():
@@ -81,7 +91,7 @@ def test_formulas_of_table_02a():
             facts = gpt(model, parallel__tensor=t, batch__micro=4, batch__accumulation=1, **layouts(row["config"]))
             names = {"s": 2048, "b": 4, "h": h, "a": a, "t": Fraction(t)}
             expected = eval(row["python"], {"__builtins__": {}}, names)
-            assert facts["memory.activations_plain_attention"] == pytest.approx(layers * expected, rel=1e-12)
+            assert fullest(facts, "activations_plain_attention") == pytest.approx(layers * expected, rel=1e-12)
             compared += 1
     assert compared == 15
 
@@ -90,8 +100,8 @@ def test_first_stage_of_table_02a_holds_all_layers():
     """Equation 5: p micro batches of L / p layers, whatever p."""
     for p in (1, 2, 4, 8):
         facts = gpt("22B", parallel__pipeline=p, parallel__tensor=8, parallel__sequence=True)
-        assert facts["memory.held_layers"] == 48
-        assert facts["memory.last_held_layers"] == 48 // p
+        assert fullest(facts, "held_layers") == 48
+        assert last(facts, "held_layers") == 48 // p
 
 
 def test_first_stage_of_table_02d():
@@ -104,7 +114,7 @@ def test_first_stage_of_table_02d():
             batch__micro=int(row["micro_batch"]), batch__sequence_length=int(row["seq"]), **schedule,
             **layouts(row["config"]),
         )  # fmt: skip
-        value = facts["memory.activations_plain_attention"]
+        value = fullest(facts, "activations_plain_attention")
         assert value == int(row["activation_bytes_first_stage"]), row["row_id"]
         baseline = gpt(
             row["model"], parallel__tensor=int(row["tp"]), parallel__pipeline=int(row["pp"]),
@@ -118,10 +128,10 @@ def test_first_stage_of_table_02d():
 def test_layer_of_pytorchs_tracker():
     """Runs of `consumers/mem_oracle.py`: what 32 layers keep without recomputation, less what they keep with it."""
     alone = facts_of("fsdp2", **LLAMA_8B)
-    assert alone["memory.layer_whole"] - alone["memory.layer_input"] == 209_032 * TOKENS
+    assert fullest(alone, "layer_whole") - alone["memory.layer_input"] == 209_032 * TOKENS
     assert 32 * 209_032 * TOKENS == 30_741_118_984 - 3_342_876_680
     shared = facts_of("fsdp2", **LLAMA_8B, parallel__tensor=8, parallel__sequence=True)
-    assert 32 * (shared["memory.layer_whole"] - shared["memory.layer_input"]) == 7_589_726_216 - 2_285_897_736
+    assert 32 * (fullest(shared, "layer_whole") - shared["memory.layer_input"]) == 7_589_726_216 - 2_285_897_736
 
 
 @pytest.mark.parametrize(
@@ -145,13 +155,13 @@ def test_peak_of_pytorchs_tracker(given, activations):
     assert left_out <= 0.025 * peak
 
 
-def test_kernels_by_engine():
+def fullest(test_kernels_by_engine():
     """Per token of a Llama layer: 34 h and 4 a fused, 53 h, 4 a and 8 op by op, with f = 3.5 h and a = 4 k."""
     fused = 34 * 4096 + 4 * 32
-    assert facts_of("megatron", **LLAMA_8B)["memory.layer_whole"] == fused * TOKENS
-    assert facts_of("fsdp2", **LLAMA_8B, train__compile=True)["memory.layer_whole"] == fused * TOKENS
+    assert facts_of("megatron", **LLAMA_8B), "layer_whole") == fused * TOKENS
+    assert fullest(facts_of("fsdp2", **LLAMA_8B, train__compile=True), "layer_whole") == fused * TOKENS
     for engine in ("fsdp2", "deepspeed", "generic"):
-        assert facts_of(engine, **LLAMA_8B)["memory.layer_whole"] == (53 * 4096 + 4 * 32 + 8) * TOKENS
+        assert fullest(facts_of(engine, **LLAMA_8B), "layer_whole") == (53 * 4096 + 4 * 32 + 8) * TOKENS
 
 
 def test_context_ranks_share_tokens():
@@ -220,7 +230,7 @@ def test_experts_between_dense_layers():
     experts, mlp = facts["memory.layer_experts"], facts["memory.layer_mlp"]
     assert experts == TOKENS * (2 * (2 * 4096 + 6 * 14_336) + 6 * 1024)
     dense = facts_of("megatron", **LLAMA_8B)
-    assert facts["memory.layer_whole"] - dense["memory.layer_whole"] == (experts - mlp) / 2
+    assert fullest(facts, "layer_whole") - fullest(dense, "layer_whole") == (experts - mlp) / 2
     more = facts_of("megatron", **MIXTRAL, expert__capacity_factor=Fraction(5, 4))
     assert more["memory.layer_experts"] == TOKENS * Fraction(5, 4) * 2 * (2 * 4096 + 6 * 14_336)
     by_modules = facts_of("fsdp2", **MIXTRAL)
@@ -236,19 +246,19 @@ def test_experts_that_are_not_gated():
 
 def test_recomputed_chunks_and_blocks():
     base = facts_of("megatron", **LLAMA_8B)
-    whole, kept = base["memory.layer_whole"], base["memory.layer_input"]
+    whole, kept = fullest(base, "layer_whole"), base["memory.layer_input"]
     uniform = facts_of("megatron", **LLAMA_8B, recompute="full", recompute__method="uniform", recompute__layers=4)
-    assert uniform["memory.activations"] == 8 * kept
-    assert uniform["memory.recomputed"] == 4 * whole
+    assert fullest(uniform, "activations") == 8 * kept
+    assert fullest(uniform, "recomputed") == 4 * whole
     chunk = {**LLAMA_8B, "recompute": "full", "recompute__method": "uniform", "recompute__layers": 99}
     by_stage = facts_of("megatron", **chunk, parallel__pipeline=4)
-    assert by_stage["memory.activations"] == kept
-    assert by_stage["memory.recomputed"] == 8 * whole
+    assert fullest(by_stage, "activations") == kept
+    assert fullest(by_stage, "recomputed") == 8 * whole
     block = facts_of("megatron", **LLAMA_8B, recompute="full", recompute__method="block", recompute__layers=8)
-    assert block["memory.activations"] == 8 * kept + 24 * whole
-    assert block["memory.recomputed"] == whole
+    assert fullest(block, "activations") == 8 * kept + 24 * whole
+    assert fullest(block, "recomputed") == whole
     every = facts_of("megatron", **LLAMA_8B, recompute="full", recompute__method="block", recompute__layers=99)
-    assert every["memory.activations"] == 32 * kept
+    assert fullest(every, "activations") == 32 * kept
 
 
 @pytest.mark.parametrize(
@@ -272,19 +282,19 @@ def test_recomputed_chunks_and_blocks():
 )  # fmt: skip
 def test_layers_held_by_the_fullest_and_the_last_stage(given, held, last):
     facts = facts_of("megatron", **{**LLAMA_8B, "batch__accumulation": 64, **given})
-    assert (facts["memory.held_layers"], facts["memory.last_held_layers"]) == (held, last)
+    assert (fullest(facts, "held_layers"), last(facts, "held_layers")) == (held, last)
 
 
 def test_peak_is_that_of_the_worst_stage():
     given = {**LLAMA_8B, "batch__accumulation": 64, "parallel__pipeline": 4}
     facts = facts_of("megatron", **given)
-    layer, logits = facts["memory.activations_per_layer"], facts["memory.logits"]
+    layer, logits = fullest(facts, "layer_activations"), fullest(facts, "logits")
     assert logits == 6 * 128_256 * TOKENS
     assert facts["memory.activations_peak"] == 32 * layer
     few = facts_of("megatron", **{**given, "batch__accumulation": 1})
     assert few["memory.activations_peak"] == 8 * layer + logits
     full = facts_of("megatron", **{**given, "recompute": "full"})
-    kept, whole = full["memory.layer_input"], full["memory.layer_whole"]
+    kept, whole = full["memory.layer_input"], fullest(full, "layer_whole")
     assert full["memory.activations_peak"] == max(32 * kept + whole, 8 * kept + max(logits, whole))
 
 
@@ -315,15 +325,15 @@ def test_what_is_not_derived_is_unknown(engine, given, path, missing):
 def test_torchtitan_selects_by_operator():
     """Input, attention, products for queries, values, gate and output: 15.5 h and 4 a with f = 3.5 h, a = 4 k."""
     facts = facts_of("fsdp2", **LLAMA_8B, recompute="selective")
-    assert facts["memory.activations"] == 32 * (Fraction(31, 2) * 4096 + 4 * 32) * TOKENS
-    assert facts["memory.recomputed"] == facts["memory.layer_whole"]
+    assert fullest(facts, "activations") == 32 * (Fraction(31, 2) * 4096 + 4 * 32) * TOKENS
+    assert fullest(facts, "recomputed") == fullest(facts, "layer_whole")
     plain = facts_of("fsdp2", **LLAMA_8B, recompute="selective", model__gated=False)
-    assert plain["memory.layer_selected"] == facts["memory.layer_selected"] - 2 * 4096 * TOKENS
+    assert fullest(plain, "layer_selected") == fullest(facts, "layer_selected") - 2 * 4096 * TOKENS
     tensor = facts_of("fsdp2", **LLAMA_8B, recompute="selective", parallel__tensor=8)
     split = (2 * (2 * 32 + 8) * 128 + 2 * 14_336 + 4 * 32) // 8
-    assert tensor["memory.layer_selected"] == (split + 2 * 2 * 4096) * TOKENS
+    assert fullest(tensor, "layer_selected") == (split + 2 * 2 * 4096) * TOKENS
     both = facts_of("fsdp2", **LLAMA_8B, recompute="selective", parallel__tensor=8, parallel__sequence=True)
-    assert both["memory.layer_selected"] == (split + 2 * 4096 + 3 * 2 * 4096 // 8) * TOKENS
+    assert fullest(both, "layer_selected") == (split + 2 * 4096 + 3 * 2 * 4096 // 8) * TOKENS
 
 
 def test_selected_modules_may_be_the_default_one():
@@ -331,7 +341,7 @@ def test_selected_modules_may_be_the_default_one():
         facts_of("megatron", **LLAMA_8B, recompute="selective", recompute__modules=modules)
         for modules in (None, ("core_attn",))
     )
-    assert one["memory.activations"] == other["memory.activations"] == 32 * 34 * 4096 * TOKENS
+    assert fullest(one, "activations") == fullest(other, "activations") == 32 * 34 * 4096 * TOKENS
 
 
 ARRAYS = {

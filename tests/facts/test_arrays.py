@@ -47,6 +47,8 @@ def test_facts_along_each_axis(axis, engine):
     values = AXES[axis]
     as_array = facts_of(engine, **{**GIVEN, axis: numpy.array(values)})
     for path in FACTS:
+        if path == "pipeline.judged_stages":  # not a number, but the stages that are looked at
+            continue
         column = numpy.broadcast_to(numpy.asarray(as_array[path]), (len(values),))
         for value, item in zip(values, column, strict=True):
             one = facts_of(engine, **{**GIVEN, axis: value})[path]

@@ -40,13 +40,13 @@ PRICES = {"cluster__price_per_gpu": price("USD/h"), "cluster__energy_price": pri
 )
 def test_length_of_a_run(duration, tokens, steps):
     facts = facts_of(**BATCH, train__duration=duration)
-    assert (facts["budget.tokens"], facts["budget.steps"]) == (tokens, steps)
+    assert (facts["train.tokens"], facts["train.steps"]) == (tokens, steps)
 
 
 @pytest.mark.parametrize(("size", "tokens", "steps"), [(Amount(1000, TOKENS), 2500, 4), (Amount(20, SAMPLES), 5000, 7)])
 def test_epochs_are_those_of_the_data(size, tokens, steps):
     facts = facts_of(**BATCH, train__duration=Amount(Fraction(5, 2), EPOCHS), dataset__size=size)
-    assert (facts["budget.tokens"], facts["budget.steps"]) == (tokens, steps)
+    assert (facts["train.tokens"], facts["train.steps"]) == (tokens, steps)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_epochs_are_those_of_the_data(size, tokens, steps):
 )
 def test_what_a_length_needs(duration, steps, tokens):
     facts = facts_of(batch__global=8, train__duration=duration)
-    for path, expected in (("budget.steps", steps), ("budget.tokens", tokens)):
+    for path, expected in (("train.steps", steps), ("train.tokens", tokens)):
         found = facts[path]
         assert (found.missing[0] if isinstance(found, Unknown) else found) == expected
 
@@ -68,15 +68,15 @@ def test_what_a_length_needs(duration, steps, tokens):
 def test_a_batch_that_grows_has_no_constant_tokens():
     ramp = {**BATCH, "batch__ramp": "linear"}
     steps, tokens = (facts_of(**ramp, train__duration=Amount(1600, dimension)) for dimension in (STEPS, TOKENS))
-    assert (steps["budget.steps"], tokens["budget.tokens"]) == (1600, 1600)
-    assert steps["budget.tokens"].missing == tokens["budget.steps"].missing == ("batch.ramp",)
+    assert (steps["train.steps"], tokens["train.tokens"]) == (1600, 1600)
+    assert steps["train.tokens"].missing == tokens["train.steps"].missing == ("batch.ramp",)
 
 
 def test_days_hours_and_energy_of_a_published_run():
     facts = facts_of(**LLAMA)
-    assert facts["budget.time"] / 86400 == pytest.approx(21, abs=0.5)
-    assert facts["budget.gpu_time"] / 3600 == pytest.approx(1_022_362, rel=0.005)
-    assert facts["budget.energy"] / 3.6e9 == pytest.approx(449 / 1.1, rel=0.005)  # the paper's MWh hold a PUE of 1.1
+    assert facts["train.time"] / 86400 == pytest.approx(21, abs=0.5)
+    assert facts["train.gpu_time"] / 3600 == pytest.approx(1_022_362, rel=0.005)
+    assert facts["train.energy"] / 3.6e9 == pytest.approx(449 / 1.1, rel=0.005)  # the paper's MWh hold a PUE of 1.1
 
 
 def test_days_of_the_published_runs():
@@ -88,7 +88,7 @@ def test_days_of_the_published_runs():
                 batch__sequence_length=int(row["seq"]), step__without_communication=float(row["iter_s"]),
             )  # fmt: skip
             days = float(row["days_300B"])  # of the printed tokens per second, rounded as the step times are
-            assert facts["budget.time"] / 86400 == pytest.approx(days, rel=0.004), row["row_id"]
+            assert facts["train.time"] / 86400 == pytest.approx(days, rel=0.004), row["row_id"]
             checked += 1
     assert checked == 12
 
@@ -96,24 +96,24 @@ def test_days_of_the_published_runs():
 @pytest.mark.parametrize("currency", CURRENCIES)
 def test_money_keeps_its_currency(currency):
     prices = {"cluster__price_per_gpu": price(f"{currency}/h", 2), "cluster__energy_price": price(f"{currency}/kWh", 3)}
-    run = {"budget__steps": 1800, "step__without_communication": 2, "world__size": 5, "cluster__gpu__power": 500}
+    run = {"train__steps": 1800, "step__without_communication": 2, "world__size": 5, "cluster__gpu__power": 500}
     facts = facts_of(**run, **prices)
-    assert facts["budget.gpu_time"] == 5 * 3600
-    assert facts["budget.cost"] == Amount(pytest.approx(10), ((currency, 1),))
-    assert facts["budget.energy"] == 2.5 * 3_600_000
-    assert facts["budget.energy_cost"] == Amount(pytest.approx(7.5), ((currency, 1),))
+    assert facts["train.gpu_time"] == 5 * 3600
+    assert facts["train.cost"] == Amount(pytest.approx(10), ((currency, 1),))
+    assert facts["train.energy"] == 2.5 * 3_600_000
+    assert facts["train.energy_cost"] == Amount(pytest.approx(7.5), ((currency, 1),))
 
 
 def test_what_a_price_needs():
     facts = facts_of(**LLAMA)
-    assert facts["budget.cost"].missing == ("cluster.price_per_gpu",)
-    assert facts["budget.energy_cost"].missing == ("cluster.energy_price",)
+    assert facts["train.cost"].missing == ("cluster.price_per_gpu",)
+    assert facts["train.energy_cost"].missing == ("cluster.energy_price",)
     known = {
         name: LLAMA[name] for name in ("train__duration", "batch__global", "batch__sequence_length", "world__size")
     }
-    assert facts_of(**known)["budget.time"].missing == ("step.without_communication",)
-    assert set(facts_of(**known)["budget.energy"].missing) == {"step.without_communication", "cluster.gpu.power"}
-    assert facts_of(**BATCH)["budget.steps"].missing == ("train.duration",)
+    assert facts_of(**known)["train.time"].missing == ("step.without_communication",)
+    assert set(facts_of(**known)["train.energy"].missing) == {"step.without_communication", "cluster.gpu.power"}
+    assert facts_of(**BATCH)["train.steps"].missing == ("train.duration",)
 
 
 @pytest.mark.parametrize("number", [0, 10**99, 10**400])
@@ -134,8 +134,8 @@ def test_arrays_of_layouts():
     grid = facts_of(**{**LLAMA, **PRICES, "world__size": sizes, "batch__global": sizes})
     for at, size in enumerate((512, 2048)):
         one = facts_of(**{**LLAMA, **PRICES, "world__size": size, "batch__global": size})
-        for path in ("budget.steps", "budget.time", "budget.gpu_time", "budget.energy"):
+        for path in ("train.steps", "train.time", "train.gpu_time", "train.energy"):
             assert grid[path][at] == pytest.approx(one[path])
-        for path in ("budget.cost", "budget.energy_cost"):
+        for path in ("train.cost", "train.energy_cost"):
             assert grid[path].value[at] == pytest.approx(one[path].value)
             assert grid[path].dimension == one[path].dimension

@@ -35,13 +35,13 @@ def times(saving, mtbf, interval=None, **more):
 )
 def test_bytes_of_a_parameter_by_engine(engine, stage, more, width):
     facts = facts_of(engine, model__total_parameters=10**9, shard__stage=stage, **more)
-    assert facts["checkpoint.bytes"] == width * 10**9
+    assert facts["checkpoint.size"] == width * 10**9
 
 
 def test_size_of_a_published_checkpoint():
     """BLOOM's model card: 176,247,271,424 parameters, 329 GB of weights, 2.3 TB in full, counted in powers of 1024."""
     facts = facts_of(model__total_parameters=176_247_271_424, shard__stage=1)
-    assert facts["checkpoint.bytes"] / 2**40 == pytest.approx(2.3, abs=0.06)
+    assert facts["checkpoint.size"] / 2**40 == pytest.approx(2.3, abs=0.06)
     assert 176_247_271_424 * facts["memory.weight_width"] / 2**30 == pytest.approx(329, abs=1)
 
 
@@ -68,7 +68,7 @@ def test_what_the_time_of_a_save_needs(more, missing):
 
 def test_failures_of_a_published_run():
     """Llama 3 (2024), section 3.3.4: 419 unexpected interruptions of 16,384 cards in 54 days, one in three hours."""
-    run = {"world__size": 16_384, "budget__time": 54 * DAY, "checkpoint__lost_time": 0}
+    run = {"world__size": 16_384, "train__time": 54 * DAY, "checkpoint__lost_time": 0}
     facts = facts_of(**run, cluster__mtbf_per_gpu=54 * DAY * 16_384 / 419)
     assert facts["world.mtbf"] / HOUR == pytest.approx(3.09, abs=0.01)
     assert facts["checkpoint.failures"] == pytest.approx(419)
@@ -128,8 +128,8 @@ def test_the_interval_of_the_plan():
 
 def test_lost_time_and_failures():
     """A fifth of the time is overhead: 80 hours of work take 100, in which ten failures of one in ten hours come."""
-    facts = facts_of(budget__time=80 * HOUR, checkpoint__overhead=0.2, world__mtbf=10 * HOUR)
-    assert facts["checkpoint.lost_time"] == pytest.approx(20 * HOUR)
+    facts = facts_of(train__time=80 * HOUR, checkpoint__overhead=0.2, world__mtbf=10 * HOUR)
+    assert facts["checkpoint.lost"] == pytest.approx(20 * HOUR)
     assert facts["checkpoint.failures"] == pytest.approx(10)
 
 
@@ -143,8 +143,8 @@ def test_saves_in_the_background_are_not_judged():
 @pytest.mark.parametrize("mtbf", [0.0, 1e-99, 1.0, 1e200])
 @pytest.mark.parametrize("interval", [0.0, 1.0, 1e150])
 def test_zero_and_huge_numbers_are_finite_or_unknown(saving, mtbf, interval):
-    facts = times(saving, mtbf, interval, budget__time=1e9)
-    for path in ("young_interval", "best_interval", "overhead", "best_overhead", "lost_time", "failures"):
+    facts = times(saving, mtbf, interval, train__time=1e9)
+    for path in ("young_interval", "best_interval", "overhead", "best_overhead", "lost", "failures"):
         found = facts[f"checkpoint.{path}"]
         assert isinstance(found, Unknown) or 0 <= found < float("inf"), path
 
@@ -156,28 +156,28 @@ def test_zero_and_huge_numbers_are_finite_or_unknown(saving, mtbf, interval):
 def test_absurd_plans_give_finite_numbers_or_none(name, number):
     given = {
         "model__total_parameters": 10**9, "cluster__storage": 10**9, "cluster__mtbf_per_gpu": 10**8, "world__size": 8,
-        "checkpoint__every": Amount(HOUR, TIME), "budget__time": 1e6, name: number,
+        "checkpoint__every": Amount(HOUR, TIME), "train__time": 1e6, name: number,
     }  # fmt: skip
     facts = facts_of(**given)
-    for path in ("save_time", "young_interval", "best_interval", "overhead", "best_overhead", "lost_time", "failures"):
+    for path in ("save_time", "young_interval", "best_interval", "overhead", "best_overhead", "lost", "failures"):
         found = facts[f"checkpoint.{path}"]
         assert isinstance(found, Unknown) or 0 <= found < float("inf"), path
 
 
 def test_a_job_that_never_gets_anywhere():
-    facts = times(10.0, 1.0, 1e6, budget__time=100.0)
+    facts = times(10.0, 1.0, 1e6, train__time=100.0)
     assert facts["checkpoint.overhead"] == 1
-    assert facts["checkpoint.lost_time"].missing == ("checkpoint.every", "cluster.mtbf_per_gpu")
+    assert facts["checkpoint.lost"].missing == ("checkpoint.every", "cluster.mtbf_per_gpu")
 
 
 def test_arrays_of_layouts():
     numpy = pytest.importorskip("numpy", reason="numpy is not installed")
     savings, means = (1.0, 100.0, 3000.0), (1e5, 1e4, 1e3)
-    paths = ("young_interval", "best_interval", "overhead", "best_overhead", "lost_time", "failures")
-    grid = times(numpy.array(savings), numpy.array(means), 600.0, budget__time=1e6)
+    paths = ("young_interval", "best_interval", "overhead", "best_overhead", "lost", "failures")
+    grid = times(numpy.array(savings), numpy.array(means), 600.0, train__time=1e6)
     for at, (saving, mean) in enumerate(zip(savings, means, strict=True)):
-        one = times(saving, mean, 600.0, budget__time=1e6)
+        one = times(saving, mean, 600.0, train__time=1e6)
         for path in paths:
             assert grid[f"checkpoint.{path}"][at] == pytest.approx(one[f"checkpoint.{path}"])
-    stages = facts_of(model__total_parameters=10**9, shard__stage=numpy.array([0, 1, 2, 3]))["checkpoint.bytes"]
+    stages = facts_of(model__total_parameters=10**9, shard__stage=numpy.array([0, 1, 2, 3]))["checkpoint.size"]
     assert list(stages) == [14e9, 14e9, 14e9, 12e9]

@@ -1,0 +1,65 @@
+"""Constants that no data sheet gives: each with its unit, its source, and the rows on which it was fitted.
+
+`python -m tests.accuracy` shows how far the model is off with them, on the rows that they were fitted on and on others.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Constant(NamedTuple):
+    """A number that was measured or fitted.
+
+    source: where it comes from.
+    fitted_on: tables and families of the rows that it was fitted on; empty if it was read and not fitted.
+    """
+
+    value: float
+    unit: str
+    source: str
+    fitted_on: str
+
+
+CONTEXT_BYTES = Constant(2**30, "bytes", "context of CUDA with its kernels, 0.5 GiB, and NCCL's channels", "")
+RESERVED_SHARE = Constant(0.05, "share", "BLOOM's and torchtitan's tables give reserved memory, 5 to 15 % over what is allocated", "")
+
+_FITTED_TIMES = "03, 10a, 11, 12, 16, 17: the models of `FIT` in tests/accuracy/split.py"
+
+
+def _of_times(value: float, unit: str, source: str) -> Constant:
+    """A constant that `python -m tests.accuracy.fit` found, with those that stand beside it, from measured step times."""
+    return Constant(value, unit, source, _FITTED_TIMES)
+
+
+MATMUL_SHARE_AMPERE = _of_times(0.75, "share", "of the peak that large matrix products reach, before their memory traffic; 08b: 0.87 at best")
+MATMUL_SHARE = _of_times(0.65, "share", "the same from Hopper on, where power limits the clock; 08b: 0.73 to 0.84 at best")
+NARROW_SHARE = _of_times(0.60, "share", "the same for fp8 and fp4, casts left out")
+MATMUL_TRAFFIC = _of_times(0.9, "share", "of the bytes of a product's three matrices that no arithmetic hides")
+FUSED_ATTENTION_SHARE_AMPERE = _of_times(0.31, "share", "of the peak that a fused attention kernel reaches, causal FLOPs counted")
+FUSED_ATTENTION_SHARE = _of_times(0.28, "share", "the same from Hopper on")
+SCORE_TRAFFIC = _of_times(8.0, "bytes", "read and written for each score of plain attention, forward")
+UNALIGNED_SLOWDOWN = _of_times(24.0, "factor", "of products of heads whose width 8 does not divide, in plain attention")
+MEMORY_SHARE = Constant(0.85, "share", "of the memory bandwidth that streaming kernels reach: STREAM-like copies on data-centre cards", "")
+HIDDEN_TRAFFIC = _of_times(20.0, "bytes", "read and written by norms, residuals, dropout and rotations of a layer for a token and unit of h, forward")
+FFN_TRAFFIC = _of_times(8.0, "bytes", "read and written by the activation function for a token and unit of f, forward")
+LOGIT_TRAFFIC = _of_times(14.0, "bytes", "read and written by the loss for a token and entry of the vocabulary")
+KERNEL_TIME = _of_times(0.19e-3, "s", "that the many small kernels of a layer take beside their traffic, a forward pass")
+LAUNCH_TIME = _of_times(0.8e-3, "s", "that the host takes to launch the kernels of a layer, a forward pass")
+LAUNCH_TIME_NANOTRON = _of_times(1.1e-3, "s", "the same in nanotron with tensor ranks")
+LAUNCH_TIME_PER_RANK = _of_times(0.024e-3, "s", "more for each tensor rank of a fast domain, a forward pass")
+STALL_TIME = _of_times(4.7e-3, "s", "of a layer, forward and backward, in nanotron with tensor ranks and a pipeline over several domains")
+STALL_TIME_PER_RANK = _of_times(2.2e-3, "s", "the same for each tensor rank")
+FAR_COLLECTIVE_TIME = Constant(1e-3, "s", "of a tensor collective in nanotron for each further domain, from rows of 10a with tensor 16 and 32", "")
+PASS_TIME = _of_times(0.5e-3, "s", "of a micro batch on a stage, beside its layers")
+STEP_TIME = _of_times(8e-3, "s", "of a step, beside its passes")
+RING_SHARE = _of_times(0.8, "share", "of the fast link's bandwidth that a collective reaches; 09a: 0.78 to 0.82")
+SWITCH_SHARE = Constant(1.05, "share", "the same for an all-reduce that the switch adds up, from Hopper on; 09a: 1.05 and 0.93", "")
+FAR_SHARE = _of_times(0.6, "share", "of the bandwidth between domains that a collective reaches")
+TREE_SHARE = _of_times(0.8, "share", "of the bandwidth of a ring that a tree reaches")
+HOP_TIME = Constant(3e-6, "s", "of a hop inside a fast domain: 09a, 44 us for 14 of them with the smallest message", "")
+FAR_HOP_TIME = _of_times(3e-6, "s", "of a hop between domains")
+SMALL_MESSAGE_SHARE = Constant(0.55, "share", "of the bandwidth that the protocol for small messages reaches: 09a, A100 below 16 MB", "")
+LARGE_MESSAGE_HOPS = Constant(3.5, "factor", "of the time of a hop in the protocol for large messages: 09a, A100 from 32 MB on", "")
+NANOTRON_BUCKET = Constant(25e6, "bytes", "of gradients that are reduced at once: PyTorch, DistributedDataParallel, bucket_cap_mb = 25", "")
+HOST_ADAM_RATE = Constant(1e10, "parameters/s", "that the hosts' cores of a node update: Ren et al., ZeRO-Offload (2021), table 4", "")
