@@ -32,7 +32,7 @@ def plan_of(emit: str, *, stage: int = 1, precision: str = "bf16"):
     [
         ("deepspeed", 1, ["deepspeed"]),
         ("megatron, slurm", 1, ["megatron"]),
-        ("torchtitan", 3, ["fsdp2"]),
+        ("torchtitan", 3, ["torchtitan"]),
         ("accelerate", 3, ["fsdp2"]),
         ("accelerate", 1, ["deepspeed"]),
         ("accelerate, deepspeed, torchrun", 3, ["fsdp2", "deepspeed"]),

@@ -48,21 +48,35 @@ MIXTRAL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("split", [{"parallel__expert": 8}, {"parallel__tensor": 8}, {"parallel__expert_tensor": 2}])
-def test_experts_that_are_split_apart_are_not_guessed(split):
-    assert isinstance(facts_of(**MIXTRAL, **split)["parallel.parameters_per_rank"], Unknown)
+EXPERT = 3 * 4096 * 14336  # parameters of one expert of Mixtral
+
+
+@pytest.mark.parametrize(
+    ("engine", "split", "held"),
+    [
+        ("megatron", {}, 8 * EXPERT),
+        ("megatron", {"parallel__expert": 8}, EXPERT),
+        ("megatron", {"parallel__expert": 4, "parallel__expert_tensor": 2}, EXPERT),
+        ("megatron", {"parallel__tensor": 8}, 8 * EXPERT),
+        ("deepspeed", {"parallel__tensor": 8}, EXPERT),  # AutoTP splits every product
+        ("deepspeed", {"parallel__expert": 8}, EXPERT),
+    ],
+)
+def test_experts_on_a_card(engine, split, held):
+    facts = facts_of(engine, **MIXTRAL, **split)
+    assert facts["parallel.expert_parameters"] == held
+    assert facts.at_stage(0)["stage.expert_parameters"] == 32 * held
 
 
 def test_experts_that_are_split_as_the_layers_are():
     whole = facts_of(**MIXTRAL)["parallel.parameters_per_rank"]
     assert whole == 46_702_792_704
     halves = facts_of(**MIXTRAL, parallel__tensor=2, parallel__expert_tensor=2)["parallel.parameters_per_rank"]
-    norms = 65 * 4096
-    assert halves == (whole - norms) / 2 + norms
+    replicated = 65 * 4096 + 32 * 8 * 4096  # norms and routers
+    assert halves == (whole - replicated) / 2 + replicated
 
 
 def test_what_is_not_counted_is_unknown():
-    assert isinstance(facts_of(**LLAMA_3_8B, model__mtp_layers=1)["model.total_parameters"], Unknown)
     assert isinstance(facts_of(**LLAMA_3_8B, model__positions="learned")["model.total_parameters"], Unknown)
 
 
@@ -145,6 +159,15 @@ def test_ends():
     learned = {"model__positions": "learned", "model__max_sequence_length": 50}
     assert facts_of(**SMALL, **learned)["model.total_parameters"] == plain + 50 * 8
     assert facts_of(**SMALL, **learned, model__family="opt")["model.total_parameters"] == plain + 52 * 8
+
+
+def test_layers_for_multi_token_prediction():
+    """A layer more, a product of 2 h x h and three norms."""
+    base, more = (facts_of(**LLAMA_3_8B, model__mtp_layers=count) for count in (0, 2))
+    layer = base["model.layer_parameters"] // 32
+    added = more["model.total_parameters"] - base["model.total_parameters"]
+    assert added == 2 * (layer + 2 * 4096 * 4096 + 3 * 4096)
+    assert more["parallel.parameters_per_rank"] == more["model.total_parameters"]
 
 
 def test_tensor_ranks_replicate_all_norms_and_share_the_output_bias():
