@@ -190,6 +190,7 @@ _OF_METAVAR: dict[str, _Finder] = {
     "FILE": lambda place, current: (PLANS,),
     "FILE|DIR": lambda place, current: (PLANS,),
     "FILE|DIR|-": lambda place, current: (PLANS,),
+    "PLAN|LOG": lambda place, current: (FILES,),
     "DIR": lambda place, current: (FOLDERS,),
     "T": _targets,
     "CODE|NAME": _rules,

@@ -18,6 +18,7 @@ COMMANDS = {
     "fmt": "give plan files the canonical layout",
     "compile": "write the files that a plan's targets take",
     "explain": "show every derived number with its formula and inputs",
+    "calibrate": "compare predictions with what runs measured",
     "test": "run the cases beside a policy",
     "rule": "show a rule's page, or list the rules",
     "targets": "list what can be written",

@@ -28,7 +28,7 @@ from tests.commands.cli import CLEAN, ROOT, environment, planc
 from tests.commands.terminal import Terminal
 
 #: Values that nobody can propose, as they are the user's own.
-FREE = {"--step-time TIME"}
+FREE = {"--skip STEPS", "--step-time TIME"}
 
 FORMATS = ("concise", "github", "gitlab", "json", "junit", "sarif", "text")
 
@@ -87,6 +87,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["explain", "--step-time", ""], []),
         (["explain", "a.plan", "--why", "world.s"], ["world.size"]),
         (["explain", "a.plan", "--why", "parallel.te"], ["parallel.tensor"]),
+        (["calibrate", "run.plan", ""], [":files"]),
+        (["calibrate", "run.plan", "--skip", ""], []),
         (["test", ""], [":folders"]),
         (["rule", "PLN10"], [f"PLN10{number}" for number in range(1, 10)]),
         (["rule", "indivisible-w"], ["indivisible-world-size"]),

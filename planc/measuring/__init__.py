@@ -1,0 +1,1 @@
+"""What runs measured, beside what is predicted: logs and tables read, factors fitted."""

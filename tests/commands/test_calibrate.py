@@ -1,0 +1,194 @@
+"""`planc calibrate`: which measurement is of which plan, what is shown, and what is said of files of no use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from planc.compiler import plan_facts
+from planc.plan.model import Plan
+from planc.resources import read_text
+from tests.analysis import analysis_of
+from tests.commands.cli import planc
+from tests.measuring.logs import megatron, megatron_memory, torchtitan
+
+PLAN = """\
+gpu card {
+  memory = 80 GiB  bf16 = 989 TFLOPS  memory_bandwidth = 3.35 TB/s  link = 450 GB/s
+}
+cluster two { gpu = card  nodes = 2  gpus_per_node = 8  nics { count = 8  speed = 400 Gbit/s } }
+model small { layers = 32  hidden = 4096  heads = 32  kv_heads = 8  ffn = 14_336  vocab = 128_256 }
+plan run {
+  model     = small
+  cluster   = two
+  parallel { tensor = 2  pipeline = 2 }
+  shard { stage = 1 }
+  batch { global = 64  micro = 1  sequence_length = 8Ki }
+  precision = bf16
+  recompute = none
+}
+"""
+SECOND = PLAN.replace("plan run", "plan first") + PLAN[PLAN.index("plan run") :].replace("tensor = 2", "tensor = 8")
+
+
+def calibrate(folder: Path, *arguments: str) -> Any:
+    """The outcome as data."""
+    outcome = planc("calibrate", *arguments, "--output-format=json", cwd=folder)
+    assert outcome.returncode == 0, outcome.stderr
+    data = json.loads(outcome.stdout)
+    jsonschema.validate(data, json.loads(read_text("schemas/calibrate.schema.json")))
+    return data
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    """Why nothing was done, in one line."""
+    outcome = planc("calibrate", *arguments, cwd=folder)
+    assert (outcome.returncode, outcome.stdout) == (2, "")
+    assert outcome.stderr.count("\n") == 1
+    return outcome.stderr
+
+
+def parsed(text: str) -> Plan:
+    """The first plan of a text."""
+    return analysis_of(text).plans[0]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a plan."""
+    (tmp_path / "run.plan").write_text(PLAN)
+    return tmp_path
+
+
+def test_memory_of_each_stage_beside_what_was_measured(folder: Path) -> None:
+    facts = plan_facts(parsed(PLAN))
+    peaks = [facts.at_stage(stage)["stage.peak"] for stage in (0, 1)]
+    reserves = [facts.at_stage(stage)["stage.reserve"] for stage in (0, 1)]
+    lines = [
+        megatron_memory(rank, *((number * factor / 2**20) for number in (peaks[stage], peaks[stage] + reserves[stage])))
+        for rank, stage, factor in ((0, 0, 0.9), (1, 0, 1.1), (8, 1, 1.1))
+    ]
+    (folder / "train.log").write_text("".join(lines))
+    rows = calibrate(folder, "run.plan", "train.log")["measurements"]
+    kinds = [f"memory {kind}, stage {stage}" for stage in (0, 1) for kind in ("allocated", "reserved")]
+    assert [row["what"] for row in rows] == kinds
+    assert [row["num_values"] for row in rows] == [2, 2, 1, 1]
+    assert [row["error"] for row in rows] == [pytest.approx(1 / 1.1 - 1, abs=1e-6)] * 4
+    assert all(abs(row["calibrated"] / row["measured"] - 1) < 0.05 for row in rows)
+
+
+def test_the_factor_of_memory_goes_into_the_plan(folder: Path) -> None:
+    factor = 1.25
+    calibrated = PLAN.replace("  precision", f"  calibration {{ memory = {factor} }}\n  precision")
+    peak = float(plan_facts(parsed(calibrated))["memory.peak"])
+    (folder / "m.csv").write_text(f"memory_allocated\n{peak:.0f}\n")
+    found = calibrate(folder, "run.plan", "m.csv")
+    assert found["calibration"] == {"memory": pytest.approx(factor, abs=1e-4)}
+    (folder / "run.plan").write_text(calibrated)
+    again = calibrate(folder, "run.plan", "m.csv")
+    assert again["measurements"][0]["error"] == pytest.approx(0, abs=1e-6)
+    assert again["calibration"] == {"memory": pytest.approx(factor, abs=1e-4)}  # the whole factor, not one on top
+
+
+def test_columns_set_fields(folder: Path) -> None:
+    (folder / "m.csv").write_text("parallel.tensor,memory_used\n2,60 GiB\n4,40 GiB\n")
+    two, four = calibrate(folder, "run.plan", "m.csv")["measurements"]
+    assert (two["settings"], four["settings"]) == (["parallel.tensor=2"], ["parallel.tensor=4"])
+    assert four["predicted"] < two["predicted"]
+    again = calibrate(folder, "run.plan", "m.csv", "--set=recompute=full")["measurements"][0]
+    assert again["predicted"] < two["predicted"]
+
+
+def test_several_plans_and_files(folder: Path) -> None:
+    (folder / "two.plan").write_text(SECOND)
+    (folder / "m.csv").write_text("memory_used\n60 GiB\n")
+    (folder / "n.jsonl").write_text('{"plan": "first", "memory_used": "60 GiB"}\n')
+    found = calibrate(folder, "run.plan", "m.csv", "two.plan", "n.jsonl")["measurements"]
+    assert [(row["file"], row["plan"], row["source"]) for row in found] == [
+        ("run.plan", "run", "m.csv"),
+        ("two.plan", "first", "n.jsonl"),
+    ]
+    (found,) = calibrate(folder, "two.plan", "m.csv", "--plan", "run")["measurements"]
+    assert found["plan"] == "run"
+    assert "has several plans, `first`, `run`: name the one" in refused(folder, "two.plan", "m.csv")
+    assert "no plan `rnu`; did you mean `run`?" in refused(folder, "two.plan", "m.csv", "--plan=rnu")
+
+
+def test_the_text_ends_in_a_section_to_paste(folder: Path) -> None:
+    (folder / "m.csv").write_text("memory_used\n60 GiB\n")
+    outcome = planc("calibrate", "run.plan", "m.csv", cwd=folder)
+    assert outcome.returncode == 0, outcome.stderr
+    assert "plan run, engine generic; table: m.csv\n  memory used" in outcome.stdout
+    section = outcome.stdout[outcome.stdout.index("calibration {") :]
+    (folder / "run.plan").write_text(PLAN.replace("  precision", f"{section}\n  precision"))
+    assert planc("lint", "run.plan", cwd=folder).returncode == 0
+
+
+def test_what_a_plan_does_not_say_is_named(folder: Path) -> None:
+    (folder / "run.plan").write_text(PLAN.replace("  sequence_length = 8Ki", ""))
+    (folder / "m.csv").write_text("memory_used\n60 GiB\n")
+    (row,) = calibrate(folder, "run.plan", "m.csv")["measurements"]
+    assert (row["known"], row["predicted"], row["missing"]) == (False, None, ["batch.sequence_length"])
+    assert "unknown" in planc("calibrate", "run.plan", "m.csv", cwd=folder).stdout
+
+
+def test_a_plan_with_errors_is_compared_all_the_same(folder: Path) -> None:
+    (folder / "run.plan").write_text(PLAN.replace("memory = 80 GiB", "memory = 8 GiB"))
+    (folder / "m.csv").write_text("memory_used\n60 GiB\n")
+    outcome = planc("calibrate", "run.plan", "m.csv", "--color=always", cwd=folder)
+    assert outcome.returncode == 1
+    assert "PLN301" in outcome.stderr and "\x1b[" in outcome.stderr
+    assert "memory used" in outcome.stdout
+    assert "\x1b[" not in planc("calibrate", "run.plan", "m.csv", "--color=never", cwd=folder).stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.log", b"", "`a.log` has no line in which Megatron-LM, torchtitan or DeepSpeed gives the time of a step"),
+        ("a.log", b"text\n" * 1000, "`a.log` has no line in which"),
+        ("a.log", b"\x7fELF\0\0\0", "`a.log`: the file is binary, not text"),
+        ("a.log", "\ufeffiteration".encode("utf-16"), "`a.log`: the file looks like UTF-16; save it as UTF-8"),
+        ("a.log", megatron(3, "nan").encode(), "`a.log:1`: the time of an iteration is `nan`"),
+        ("a.log", megatron(3, 5.0).encode(), "`a.log`: each of its 1 value holds some of the first 5 steps"),
+        ("a.csv", b"step_time\n1\nx\n", "`a.csv:3`: `step_time` is `x`"),
+        ("a.csv", b"step_time\n\xff\n", "`a.csv:2`: the line is not text in UTF-8: byte 0xff"),
+        ("a.csv", b"step_time\n" + b"1" * 70_000, "`a.csv:2`: the line is longer than 64 KiB"),
+        ("a.csv", b"step_time\n1\n" * 400 + b"\0", "`a.csv:3`: `step_time` is `step_time`"),
+        ("a.csv", b"step_time,parallel.tensr\n1,2\n", "`a.csv` sets `parallel.tensr=2`: unknown field `tensr`"),
+        ("a.csv", b"step_time,batch.micro\n1,1 GiB\n", "`a.csv` sets `batch.micro=1 GiB`: a size where a count is due"),
+        ("a.jsonl", b"{}\n", "`a.jsonl:1`: the row measures nothing"),
+        ("a.csv", b"plan,step_time\nother,1\n", "no plan `other`; there are `run`"),
+    ],
+)
+def test_a_file_that_is_of_no_use(folder: Path, name: str, content: bytes, reason: str) -> None:
+    (folder / name).write_bytes(content)
+    assert refused(folder, "run.plan", name).startswith(f"planc: {reason}")
+
+
+def test_files_in_the_wrong_order_or_not_there(folder: Path) -> None:
+    (folder / "a.log").write_text(megatron(1, 5.0))
+    expected = "planc: `a.log` stands before any plan; write `run.plan LOG`\n"
+    assert refused(folder, "a.log", "run.plan") == expected
+    assert refused(folder, "run.plan").startswith("planc: no measurement follows `run.plan`")
+    assert refused(folder, "run.plan", "b.log") == "planc: cannot read `b.log`: no such file or directory\n"
+    assert refused(folder, "run.plan", ".") == "planc: cannot read `.`: is a directory\n"
+    assert refused(folder, "run.plan", "a.log", "--skip=-1") == "planc: --skip takes a number of steps from 0\n"
+
+
+def test_a_log_from_standard_input_and_in_another_encoding(folder: Path) -> None:
+    log = "".join(torchtitan(step, "6,123") for step in (1, 10, 20)).encode() + b"caf\xe9 tps: memory\n"
+    outcome = planc("calibrate", "run.plan", "-", cwd=folder, stdin=log)
+    assert outcome.returncode == 0, outcome.stderr
+    assert "torchtitan: -\n" in outcome.stdout
+
+
+def test_a_long_line_is_passed_over(folder: Path) -> None:
+    lines = [megatron(step, 1000.0 + step) for step in range(1, 10)]
+    (folder / "a.log").write_text("x" * 300_000 + "elapsed memory\n" + "".join(lines))
+    (row,) = calibrate(folder, "run.plan", "a.log", "--skip", "7")["measurements"]
+    assert (row["what"], row["measured"], row["num_values"]) == ("step time", pytest.approx(1.0085), 2)
