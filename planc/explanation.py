@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 
 from planc.diagnostics import amounts
 from planc.facts.engine import Engine, engines
-from planc.facts.facts import FACTS, Facts
+from planc.facts.facts import FACTS, STAGE, STAGED, Facts
 from planc.plan.model import Located, Plan, Record, Unknown
 from planc.plan.quantities import amount_text
 from planc.plan.schema import SECTIONS, Field
 from planc.plan.units import BANDWIDTH, BYTES, POWER, RATE, TIME, Amount
 
 MEMORY_NOTE = (
-    "`memory.total` counts model states only (weights, gradients, optimizer); activations and logits "
-    "(`memory.activations_peak`), buffers and fragmentation come on top, so `memory.free` and `memory.headroom` are "
-    "upper bounds"
+    "`memory.*` is of a card of the fullest stage of the pipeline, at the peak of a step; its parts add up to "
+    "`memory.total`, which `memory.free` and `memory.headroom` take from what the card has"
 )
 
 #: The path of the time that `--step-time` gives.
@@ -45,6 +44,7 @@ class Number(NamedTuple):
 
     value: the number or word, or Unknown; then `text` is the reason and `missing` the fields that would supply it.
     formula, source, assumes: from the docstring of the function; `assumes` may be empty.
+    stage: the stage of the pipeline that has this value, for a number that differs from stage to stage.
     """
 
     path: str
@@ -58,6 +58,7 @@ class Number(NamedTuple):
     source: str
     assumes: str
     inputs: tuple[Input, ...]
+    stage: int | None
 
 
 class Explanation(NamedTuple):
@@ -106,8 +107,9 @@ def value_text(path: str, value: Any, unit: str = "") -> str:
         return amount_text(value)
     if isinstance(value, tuple):
         return f"[{', '.join(value_text(path, item, unit) for item in value)}]"
-    if unit or path in FACTS:
-        return _in_unit(value, unit or FACTS[path].unit)
+    name = path.removesuffix("[]")
+    if unit or name in FACTS:
+        return _in_unit(value, unit or FACTS[name].unit)
     if path == STEP_TIME:
         return _in_unit(value, "s")
     field = field_of(path)
@@ -118,6 +120,17 @@ def value_text(path: str, value: Any, unit: str = "") -> str:
     if field is not None and field.type.form == "share":
         return amounts.percent_text(value)
     return _count(value)
+
+
+def short_text(path: str, value: Any) -> str:
+    """A derived number as a table has room for it: memory in powers of 1024, as cards have it, parameters rounded."""
+    unit = FACTS[path].unit
+    if not isinstance(value, Unknown):
+        if unit == "bytes" and 1024 <= abs(value):
+            return amounts.size_text(value, binary=path.startswith(("memory.", "stage.")))
+        if unit == "parameters" and 10**6 <= value:
+            return f"{amounts.parameters_text(value)} parameters"
+    return value_text(path, value)
 
 
 @lru_cache(1024)
@@ -152,14 +165,27 @@ def plain(value: Any) -> Any:
     return value
 
 
+def stage_of(facts: Facts) -> int:
+    """The stage of the pipeline for which numbers are shown that differ from stage to stage: the fullest one."""
+    worst = facts["memory.worst_stage"]
+    return 0 if isinstance(worst, Unknown) else int(worst)
+
+
+def view_of(facts: Facts, path: str) -> Facts:
+    """The facts that know a path: those of the fullest stage, where it differs from stage to stage."""
+    if path not in STAGED:
+        return facts
+    stages, index = facts.stages, stage_of(facts)
+    known = () if isinstance(stages, Unknown) else stages
+    return next((stage for stage in known if stage[STAGE] == index), None) or facts.at_stage(index)
+
+
 def given_of(facts: Facts, paths: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """What a formula was given; of optional inputs those that are set."""
+    """What a formula was given; of optional inputs those that are known. A name with `[]` has the values of stages."""
     for path in dict.fromkeys(paths):
-        name = path.removesuffix("?")
-        if path.endswith("?") and name not in FACTS and name != STEP_TIME and facts.plan.find(name) is None:
-            continue
-        value = facts[name]
-        if not (path.endswith("?") and isinstance(value, Unknown) and value.unset):
+        name = path.rstrip("?~")
+        value = facts.given(path)
+        if value is not None:
             yield name, value
 
 
@@ -177,7 +203,8 @@ def _numbers(path: str, facts: list[Facts]) -> list[Number]:
     parts = _page(fact.formula.__doc__)
     found = []
     for group in alike.values():
-        value = group[0][path]
+        view = view_of(group[0], path)
+        value = view[path]
         missing = value.missing if isinstance(value, Unknown) else ()
         money = isinstance(value, Amount)
         found.append(
@@ -192,7 +219,8 @@ def _numbers(path: str, facts: list[Facts]) -> list[Number]:
                 parts.get("Formula:", ""),
                 parts.get("Source:", ""),
                 parts.get("Assumes:", ""),
-                tuple(_inputs(group[0], fact.inputs)),
+                tuple(_inputs(view, fact.inputs)),
+                stage_of(group[0]) if path in STAGED else None,
             )
         )
     return found
@@ -209,16 +237,17 @@ def _inputs(facts: Facts, paths: tuple[str, ...]) -> list[Input]:
 
 
 def _comparable(facts: Facts, path: str) -> tuple[Any, ...]:
+    facts = view_of(facts, path)
     values = [facts[path], *(value for _, value in given_of(facts, FACTS[path].inputs))]
     return tuple(id(value) if isinstance(value, Record) else value for value in values)
 
 
 def _fields(plan: Plan, facts: Facts) -> list[tuple[Input, Located]]:
     """The fields that some formula reads and that are set, in the order in which they are read."""
-    paths = dict.fromkeys(path.removesuffix("?") for fact in FACTS.values() for path in fact.inputs)
+    paths = dict.fromkeys(path.rstrip("?~[]") for fact in FACTS.values() for path in fact.inputs)
     found = []
     for path in paths:
-        located = None if path in FACTS or path.startswith("engine.") else plan.find(path)
+        located = None if path in FACTS or path == STAGE or path.startswith("engine.") else plan.find(path)
         value = facts[path] if located is not None else None
         if located is not None and not isinstance(value, Unknown):
             found.append((Input(path, plain(value), value_text(path, value)), located))

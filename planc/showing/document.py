@@ -32,6 +32,7 @@ def plan_data(found: Explanation) -> dict[str, Any]:
             {
                 "path": number.path,
                 "engines": list(number.engines) or [engine.name for engine in found.engines],
+                "stage": number.stage,
                 "unit": number.unit,
                 "known": not isinstance(number.value, Unknown),
                 "value": plain(number.value),

@@ -28,7 +28,8 @@ def full_text(found: Explanation) -> str:
 def _number_lines(numbers: list[Number]) -> list[str]:
     """The lines of one derived number, which several engines may give different values."""
     first = numbers[0]
-    values = ", ".join(_value(number) + _of_engines(number) for number in numbers)
+    stages = "" if first.stage is None else f" (stage {first.stage})"
+    values = ", ".join(_value(number) + _of_engines(number) for number in numbers) + stages
     lines = [f"  {first.path} = {values}", f"      {first.meaning}", f"      formula: {first.formula}"]
     for number in numbers:
         inputs = ", ".join(f"{given.path} = {visible(given.text)}" for given in number.inputs)

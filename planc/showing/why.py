@@ -10,12 +10,25 @@ from textwrap import wrap
 from typing import Any, NamedTuple
 
 from planc.diagnostics.text import visible
-from planc.explanation import STEP_TIME, docstring_parts, field_of, given_of, plain, reason_text, value_text
+from planc.explanation import (
+    STEP_TIME,
+    docstring_parts,
+    field_of,
+    given_of,
+    plain,
+    reason_text,
+    short_text,
+    stage_of,
+    value_text,
+    view_of,
+)
 from planc.facts.engine import engines
-from planc.facts.facts import FACTS, Facts
+from planc.facts.facts import FACTS, STAGE, Facts
 from planc.plan.model import Located, Origin, Plan, Record, Unknown
 from planc.plan.solve import equation_of
 from planc.showing.origins import origin_text
+
+_MOST_STAGES = 8  # whose values stand beside that of the fullest
 
 
 class Term(NamedTuple):
@@ -59,7 +72,8 @@ def trees(plan: Plan, path: str, given: dict[str, Any]) -> tuple[Tree, ...]:
     """The tree of a number for each engine that trains the plan, one for those with the same tree."""
     found: list[Tree] = []
     for engine in engines(plan):
-        root = _term(Facts(plan, engine, given), path, set())
+        facts = Facts(plan, engine, given)
+        root = _term(view_of(facts, path), path, set())
         alike = [at for at, tree in enumerate(found) if _same(tree.root, root)]
         if alike:
             found[alike[0]] = Tree((*found[alike[0]].engines, engine.name), found[alike[0]].root)
@@ -97,16 +111,37 @@ def _term(facts: Facts, path: str, seen: set[str]) -> Term:
         source, assumes = parts.get("Source:", ""), parts.get("Assumes:", "")
         inputs, origin = _inputs(facts, path, value), ""
     else:
-        located = None if path.startswith("engine.") else facts.plan.find(path)
+        located = None if path == STAGE or path.startswith("engine.") else facts.plan.find(path)
         field = field_of(path)
         solved = located is not None and located.origin is Origin.SOLVED
         meaning, formula = field.doc if field is not None else "", equation_of(path) if solved else ""
         source = assumes = ""
         inputs = tuple(_others(path)) if solved else ()
         origin = "" if isinstance(value, Unknown) and value.unset else _origin(facts, path, located)
-    terms = () if repeated else tuple(_term(facts, name, seen) for name in inputs)
+    terms = () if repeated else tuple(_terms(facts, inputs, seen))
     repeated = repeated and bool(inputs)
     return Term(path, value, text, meaning, formula, source, assumes, origin, located, repeated, terms)
+
+
+def _terms(facts: Facts, names: tuple[str, ...], seen: set[str]) -> Iterator[Term]:
+    """The terms with these names; of what is taken of all stages that of the fullest one, with the others beside it."""
+    for name in names:
+        own = name.removesuffix("[]")
+        if own == STAGE and own != name:
+            continue
+        view = view_of(facts, own) if own != name else facts
+        term = _term(view, own, seen)
+        yield term if own == name else term._replace(origin=_beside(facts, own))
+
+
+def _beside(facts: Facts, path: str) -> str:
+    """What a number is of, and what it is on other stages."""
+    stages = facts.stages
+    if isinstance(stages, Unknown) or len(stages) < 2:
+        return ""
+    shown = [f"{stage[STAGE]}: {short_text(path, stage[path])}" for stage in stages[:_MOST_STAGES]]
+    more = f", and {len(stages) - _MOST_STAGES} more" if _MOST_STAGES < len(stages) else ""
+    return f"{stage_of(facts)} is the fullest; {', '.join(shown)}{more}"
 
 
 def _inputs(facts: Facts, path: str, value: Any) -> tuple[str, ...]:
@@ -114,7 +149,7 @@ def _inputs(facts: Facts, path: str, value: Any) -> tuple[str, ...]:
     given = tuple(name for name, _ in given_of(facts, FACTS[path].inputs))
     if not isinstance(value, Unknown):
         return given
-    names = (name.rstrip("?") for name in FACTS[path].inputs)
+    names = (name.rstrip("?~") for name in FACTS[path].inputs)
     return tuple(dict.fromkeys((*given, *(name for name in names if name in value.missing))))
 
 
@@ -130,6 +165,8 @@ def _origin(facts: Facts, path: str, located: Located | None) -> str:
         return f"engine {facts.engine.name}"
     if path == STEP_TIME:
         return "`--step-time`"
+    if path == STAGE:
+        return "the fullest stage"
     return "" if located is None else origin_text("", located)
 
 
@@ -142,17 +179,18 @@ def _same(left: Term, right: Term) -> bool:
 def _lines(term: Term, first: str, rest: str, width: int, engine: str) -> Iterator[str]:
     """`first` stands before the first line of a term, `rest` before the others."""
     unknown = "unknown: " if isinstance(term.value, Unknown) else ""
-    behind = "  (see above)" if term.repeated else f"  {term.origin}".rstrip()
+    is_field = term.path not in FACTS
+    behind = "  (see above)" if term.repeated else f"  {term.origin if is_field else ''}".rstrip()
     yield f"{first}{term.path} = {unknown}{visible(term.text)}{engine}{behind}"
-    below = rest + ("|   " if term.terms else "    ")
+    below = rest + ("|  " if term.terms else "   ")
     if not term.repeated:
-        meaning = term.meaning if term.path in FACTS else ""
-        shown = (("", meaning), ("formula: ", term.formula), ("source:  ", term.source), ("assumes: ", term.assumes))
-        for label, text in shown:
+        meaning, stages = ("", "") if is_field else (term.meaning, term.origin)
+        shown = (("", meaning), ("stages:  ", stages), ("formula: ", term.formula), ("source:  ", term.source))
+        for label, text in (*shown, ("assumes: ", term.assumes)):
             yield from _wrapped(label, visible(text), below, width)
     for at, child in enumerate(term.terms, start=1):
         last = at == len(term.terms)
-        yield from _lines(child, f"{rest}{'`' if last else '|'}-- ", rest + ("    " if last else "|   "), width, "")
+        yield from _lines(child, f"{rest}{'`' if last else '|'}- ", rest + ("   " if last else "|  "), width, "")
 
 
 def _wrapped(label: str, text: str, before: str, width: int) -> Iterator[str]:

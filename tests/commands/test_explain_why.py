@@ -34,11 +34,11 @@ def every_term(term: Any) -> list[Any]:
 def test_a_number_leads_to_the_fields_and_their_places(tmp_path: Path) -> None:
     assert why(tmp_path, "world.size") == (
         "world.size = 8 ranks\n"
-        "|   Ranks in the job.\n"
-        "|   formula: nodes x gpus_per_node\n"
-        "|   source:  torchrun, WORLD_SIZE = nnodes x nproc-per-node.\n"
-        "|-- cluster.nodes = 1  from a.plan:2:35\n"
-        "`-- cluster.gpus_per_node = 8  from a.plan:2:54\n"
+        "|  Ranks in the job.\n"
+        "|  formula: nodes x gpus_per_node\n"
+        "|  source:  torchrun, WORLD_SIZE = nnodes x nproc-per-node.\n"
+        "|- cluster.nodes = 1  from a.plan:2:35\n"
+        "`- cluster.gpus_per_node = 8  from a.plan:2:54\n"
     )
 
 
@@ -46,10 +46,10 @@ def test_what_is_worked_out_leads_to_the_other_fields_of_its_equation(tmp_path: 
     lines = why(tmp_path, "parallel.data").splitlines()
     assert lines[:2] == [
         "parallel.data = 8  worked out",
-        "|   formula: cluster.nodes x cluster.gpus_per_node = parallel.tensor x parallel.pipeline x",
+        "|  formula: cluster.nodes x cluster.gpus_per_node = parallel.tensor x parallel.pipeline x",
     ]
-    assert "|-- cluster.gpus_per_node = 8  from a.plan:2:54" in lines
-    assert lines[-1] == "`-- parallel.context = 1  default"
+    assert "|- cluster.gpus_per_node = 8  from a.plan:2:54" in lines
+    assert lines[-1] == "`- parallel.context = 1  default"
 
 
 def test_a_subtree_is_written_once(tmp_path: Path) -> None:
