@@ -22,7 +22,12 @@ class Constant(NamedTuple):
 
 
 CONTEXT_BYTES = Constant(2**30, "bytes", "context of CUDA with its kernels, 0.5 GiB, and NCCL's channels", "")
+WORKSPACE_BYTES = Constant(96 * 2**20, "bytes", "workspaces of matrix products and small buffers, which the allocator counts: part of the context", "13: golden-gpt")
 RESERVED_SHARE = Constant(0.05, "share", "BLOOM's and torchtitan's tables give reserved memory, 5 to 15 % over what is allocated", "")
+
+ATTENTION_COPIES_NANOTRON = Constant(
+    2.75, "factor", "of queries, keys, values and output that nanotron keeps: it joins and rotates them in tensors of their own", "10a: 1B and 80B"
+)
 
 _FITTED_TIMES = "03, 10a, 11, 12, 16, 17: the models of `FIT` in tests/accuracy/split.py"
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from planc.facts.arithmetic import divide, largest, where
+from planc.facts.constants import ATTENTION_COPIES_NANOTRON
 from planc.facts.fact import Fact
 from planc.plan.model import Unknown
 
@@ -82,25 +83,25 @@ def norm_token_bytes(width: Any, norm: Any, fused: Any, apart: Any, hidden: Any)
 
 
 def projection_input_bytes(
-    tokens: Any, width: Any, hidden: Any, tensor: Any, sequence: Any, norms: Any, fused: Any
+    tokens: Any, width: Any, hidden: Any, tensor: Any, sequence: Any, norms: Any, fused: Any, engine: Any
 ) -> Any:
     """Bytes of the inputs of the first products of attention and MLP in one layer.
 
-    Formula: 2 w h T, with one norm for both w h T; / t with sequence parallelism in fused kernels
+    Formula: 2 w h T, with one norm for both w h T; / t with sequence parallelism in fused kernels, and always under nanotron
     Source: Korthikanti et al. (2022), section 4.1: 4 s b h, and 4.2.2: they are gathered again in the backward pass; PyTorch's
         FSDP2 memory tracker: modules run op by op keep the gathered tensor.
     """
-    shared = where(sequence, tensor, 1) if fused else 1
+    shared = (tensor if engine == "nanotron" else where(sequence, tensor, 1)) if fused else 1
     return divide((1 if norms == 1 else 2) * width * hidden * tokens, shared)
 
 
 def attention_bytes(
     tokens: Any, width: Any, heads: Any, kv_heads: Any, head_dim: Any, tensor: Any, sequence: Any, norm: Any, fused: Any,
-    apart: Any, kind: Any, qk_norm: Any, q_lora: Any, kv_lora: Any, nope: Any, rope: Any, v_dim: Any,
+    apart: Any, engine: Any, kind: Any, qk_norm: Any, q_lora: Any, kv_lora: Any, nope: Any, rope: Any, v_dim: Any,
 ) -> Any:  # fmt: skip
     """Bytes that the attention of one layer keeps beside its input, without its scores.
 
-    Formula: w (2 a + 2 k) d T / t for queries, keys, values and output; norms of queries and keys keep their inputs; MLA: w a (2 n + 2 r + 2 v) T / t, and ranks q + c
+    Formula: w (2 a + 2 k) d T / t for queries, keys, values and output, under nanotron 2.75 times that, for copies; norms of queries and keys keep their inputs; MLA: w a (2 n + 2 r + 2 v) T / t, and ranks q + c
         before and after their norms, / t with sequence parallelism
     Source: Korthikanti et al. (2022), section 4.1: 8 s b h; PyTorch, scaled_dot_product_attention with enable_gqa; Megatron-LM, MLASelfAttention.
     Assumes: a rank has at least one key-value head; rotations and reshaped copies keep nothing.
@@ -112,6 +113,8 @@ def attention_bytes(
         return whole + divide(2 * width * heads * (nope + rope + v_dim) * tokens, tensor)
     pairs = largest(kv_heads, tensor)
     kept = width * (2 * heads + 2 * pairs) * head_dim
+    if engine == "nanotron":
+        kept = kept * ATTENTION_COPIES_NANOTRON.value
     if qk_norm in ("head", "full"):
         kept = kept + each * (heads + pairs) * head_dim
     return divide(kept * tokens, tensor)
@@ -243,9 +246,9 @@ FACTS = (
     Fact(_FUSED, "word", fused_kernels, ("engine.fused", "train.compile?")),
     Fact("memory.layer_input", "bytes", layer_input_bytes, (_T, _W, "model.hidden", *_SPLIT)),
     Fact("memory.layer_norms", "bytes", norm_bytes, (_T, _W, "model.hidden", *_SPLIT, "model.norm", "model.norms?", "model.dropout?", _FUSED, "engine.norm_width")),
-    Fact("memory.layer_projection_inputs", "bytes", projection_input_bytes, (_T, _W, "model.hidden", *_SPLIT, "model.norms?", _FUSED)),
+    Fact("memory.layer_projection_inputs", "bytes", projection_input_bytes, (_T, _W, "model.hidden", *_SPLIT, "model.norms?", _FUSED, "engine.name")),
     Fact("memory.layer_attention", "bytes", attention_bytes, (
-        _T, _W, "model.heads", "model.kv_heads", "model.head_dim", *_SPLIT, "model.norm", _FUSED, "engine.norm_width", "model.attention",
+        _T, _W, "model.heads", "model.kv_heads", "model.head_dim", *_SPLIT, "model.norm", _FUSED, "engine.norm_width", "engine.name", "model.attention",
         "model.attention.qk_norm?", "model.attention.q_lora_rank?", "model.attention.kv_lora_rank?",
         "model.attention.qk_nope_head_dim?", "model.attention.qk_rope_head_dim?", "model.attention.v_head_dim?",
     )),

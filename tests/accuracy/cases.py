@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from planc.facts.constants import WORKSPACE_BYTES
 from planc.facts.facts import Facts
 from planc.plan.model import Unknown
 from tests.accuracy.case import Case
@@ -88,7 +89,7 @@ def batches(chosen: Sequence[Case]) -> tuple[Batch, ...]:
         if is_plain:
             # What a fused kernel keeps in place of the scores stands for what attention keeps of them.
             kept = facts["memory.layer_statistics"] + facts["memory.layer_scores"]
-            facts = facts_of(engine, **columns, **{"memory.layer_statistics": kept})
+            facts = facts_of(engine, **columns, **{"memory.layer_statistics": kept, "kernel.attention": "plain"})
         found.append(Batch(tuple(indices), facts))
     return tuple(found)
 
@@ -126,11 +127,11 @@ def _bytes(stage: str, quantity: str, facts: Facts) -> Any:
     else:
         index = 0 if stage == "first" else facts["parallel.pipeline"] - 1
     view = facts.at_stage(index)
-    if quantity == "states":
-        return view["stage.weights"] + view["stage.gradients"] + view["stage.optimizer"]
+    if quantity == "total":
+        return view["stage.total"]
     if quantity == "reserved":
-        return view["stage.total"] - view["stage.context"]
-    return view[f"stage.{quantity}"]
+        return view["stage.total"] - view["stage.context"] + WORKSPACE_BYTES.value
+    return view[f"stage.{quantity}"] + WORKSPACE_BYTES.value
 
 
 def evaluate(chosen: Sequence[Case], value: Callable[[Facts], Any]) -> Numbers:
