@@ -112,7 +112,7 @@ def buffer_bytes(others: Any, experts: Any, stage: Any, engine: Any, bucket: Any
         for gradients are reduced where they are kept
     Source: DeepSpeed, zero_optimization: reduce_bucket_size, overlap_comm; Megatron-LM, _ParamAndGradBuffer; PyTorch FSDP2.
     """
-    if engine != "deepspeed":
+    if engine not in ("deepspeed", "gpt-neox"):
         return 0
     elements = smallest(others + experts, _BUCKET if bucket is None else bucket)
     return where((1 <= stage) & (1 < data), product(2 * elements, width), 0)

@@ -21,9 +21,10 @@ class Constant(NamedTuple):
     fitted_on: str
 
 
-CONTEXT_BYTES = Constant(2**30, "bytes", "context of CUDA with its kernels, 0.5 GiB, and NCCL's channels", "")
+CONTEXT_BYTES = Constant(0.75 * 2**30, "bytes", "context of CUDA with its kernels", "")
+GROUP_BYTES = Constant(0.75 * 2**30, "bytes", "buffers of NCCL's channels, for each group of ranks", "11: bloom-h12288 and bloom-h14336")
 WORKSPACE_BYTES = Constant(96 * 2**20, "bytes", "workspaces of matrix products and small buffers, which the allocator counts: part of the context", "13: golden-gpt")
-RESERVED_SHARE = Constant(0.05, "share", "BLOOM's and torchtitan's tables give reserved memory, 5 to 15 % over what is allocated", "")
+RESERVED_SHARE = Constant(0.2, "share", "of what comes and goes in a step, on top of it; reserved memory is 5 to 15 % over what is allocated", "05, 11: llama-3-8b, bloom-h12288 and bloom-h14336")
 
 ATTENTION_COPIES_NANOTRON = Constant(
     2.75, "factor", "of queries, keys, values and output that nanotron keeps: it joins and rotates them in tensors of their own", "10a: 1B and 80B"

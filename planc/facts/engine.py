@@ -38,11 +38,12 @@ ENGINES: dict[str, Engine] = {
     "torchtitan": Engine("torchtitan", "fsdp2", True, 0, False, 8, True, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
     "megatron": Engine("megatron", "megatron", False, 0, True, 8, True, "weights in the compute dtype, gradients in `precision.gradients`, fp32 master weights and moments"),
     "nanotron": Engine("nanotron", "megatron", False, 2, True, 8, True, "16-bit weights and gradients, gradients accumulated in fp32, fp32 master weights and moments"),
+    "gpt-neox": Engine("gpt-neox", "megatron", False, 2, True, 8, True, "16-bit weights and gradients, beside bf16 gradients accumulated in fp32, fp32 master weights and moments"),
     "generic": Engine("generic", "deepspeed", False, 0, False, 6, False, "no trainer is emitted: weights and gradients in the compute dtype, fp32 master weights and moments"),
 }  # fmt: skip
 
 _BY_TARGET: dict[str, str] = {
-    "deepspeed": "deepspeed", "deepspeed-launcher": "deepspeed", "gpt-neox": "deepspeed",
+    "deepspeed": "deepspeed", "deepspeed-launcher": "deepspeed", "gpt-neox": "gpt-neox",
     "megatron": "megatron", "megatron-bridge": "megatron", "nanotron": "nanotron",
     "fsdp2": "fsdp2", "torchtitan": "torchtitan",
 }  # fmt: skip

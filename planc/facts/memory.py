@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from planc.facts.arithmetic import at_largest, divide, product, total
-from planc.facts.constants import CONTEXT_BYTES, RESERVED_SHARE
+from planc.facts.constants import CONTEXT_BYTES, GROUP_BYTES, RESERVED_SHARE
 from planc.facts.fact import Fact
+from planc.plan.model import Unknown
 
 
 def peak_bytes(
@@ -26,22 +27,28 @@ def peak_bytes(
     return total(weights, optimizer, gradients, beside if factor is None else product(beside, factor))
 
 
-def context_bytes(axes: Any) -> Any:
-    """Bytes that the process takes before the first tensor: the card's context, kernels and the library of collectives.
+def context_bytes(*sizes: Any) -> Any:
+    """Bytes that the process takes beside its tensors: the card's context, kernels and buffers of the library of collectives.
 
-    Formula: a constant
+    Formula: a constant, and another for the group of all ranks and for that of each axis of more than one
     Source: `planc/facts/constants.py`.
     """
-    return CONTEXT_BYTES.value
+    groups = 1 + sum((1 < size) * 1 for size in sizes if size is not None)
+    return total(CONTEXT_BYTES.value, product(groups, GROUP_BYTES.value))
 
 
-def reserve_bytes(peak: Any, *states: Any) -> Any:
+def reserve_bytes(
+    peak: Any, weights: Any, optimizer: Any, live: Any, gradients: Any, precision: Any, width: Any
+) -> Any:
     """Bytes that the allocator holds beyond live tensors: fragments and blocks kept for later.
 
-    Formula: a share of all that is allocated and freed within a step, which is the peak less the states
-    Source: `planc/facts/constants.py`.
+    Formula: a share of all that is allocated and freed within a step, which is the peak less the states; gradients that are not
+        there at the peak; with fp16 the fp32 gradients that the optimizer unscales, 4 of its bytes per parameter more
+    Source: `planc/facts/constants.py`; BLOOM's and torchtitan's runs, which reserve as if no block were used for another purpose.
     """
-    return product(peak - total(*states), RESERVED_SHARE.value)
+    passing = product(peak - total(weights, optimizer, live), RESERVED_SHARE.value)
+    unscaled = divide(product(optimizer, 4), width) if precision == "fp16" and width else 0
+    return unscaled if isinstance(unscaled, Unknown) else total(passing, gradients - live, unscaled)
 
 
 def total_bytes(peak: Any, context: Any, reserve: Any) -> Any:
@@ -135,8 +142,8 @@ PARTS: dict[str, str] = {
 
 FACTS = (
     Fact("stage.peak", "bytes", peak_bytes, (*_STATES, "stage.working_set", "stage.buffers", "stage.live_activations", "stage.transient", "calibration.memory?")),
-    Fact("stage.context", "bytes", context_bytes, ("parallel.pipeline",)),
-    Fact("stage.reserve", "bytes", reserve_bytes, ("stage.peak", *_STATES)),
+    Fact("stage.context", "bytes", context_bytes, ("parallel.tensor", "parallel.pipeline", "parallel.context", "parallel.expert", "parallel.data~")),
+    Fact("stage.reserve", "bytes", reserve_bytes, ("stage.peak", *_STATES, "stage.gradients", "precision", "memory.optimizer_width")),
     Fact("stage.total", "bytes", total_bytes, ("stage.peak", "stage.context", "stage.reserve")),
     Fact("memory.worst_stage", "count", worst_stage, ("stage.index[]", "stage.total[]~", "stage.states[]")),
     *(_part(name, of_stage) for name, of_stage in PARTS.items()),

@@ -98,15 +98,15 @@ def gradient_bytes(
 ) -> Any:
     """Bytes of gradients on a card of the stage.
 
-    Formula: N x width; from stage 2 on ((N - E) / p + E / e) x width; nanotron, with several replicas: 2 N more
-    Source: ZeRO (2020), section 5.2; fp32 gradients beside 16-bit weights add 2 N, sharded as these are; nanotron accumulates in
-        fp32 beside the 16-bit gradients that its replicas reduce.
+    Formula: N x width; from stage 2 on ((N - E) / p + E / e) x width; nanotron and gpt-neox, with several replicas and fp32 gradients: 2 N more
+    Source: ZeRO (2020), section 5.2; fp32 gradients beside 16-bit weights add 2 N, sharded as these are; nanotron and DeepSpeed's
+        BF16_Optimizer accumulate in fp32 beside the 16-bit gradients of the backward pass.
     Assumes: even sharding.
     """
     if adapter is not None:
         return _ADAPTER
     shared = _shared(others, experts, width, group, expert_group, 2 <= stage)
-    if not second or isinstance(shared, Unknown):
+    if not second or width < 4 or isinstance(shared, Unknown):
         return shared
     return shared + where(1 < data, second * (others + experts), 0)
 

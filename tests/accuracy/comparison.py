@@ -108,10 +108,10 @@ def _prediction(chosen: Sequence[Case], kind: str) -> Any:
 
 
 def _fitting(chosen: Sequence[Case]) -> Any:
-    """Whether each case is predicted to fit the card: where two plans may have been run, their mean decides."""
+    """Whether each case is predicted to fit the card: where two plans may have been run, it is enough if one does."""
     first = [case._replace(given={**case.given, **dict.fromkeys(case.other, False)}) for case in chosen]
     second = [case._replace(given={**case.given, **case.other}) for case in chosen]
-    share = (evaluate(first, _filled) + evaluate(second, _filled)) / 2
+    share = numpy.minimum(evaluate(first, _filled), evaluate(second, _filled))
     return numpy.where(numpy.isnan(share), numpy.nan, share <= 1)
 
 

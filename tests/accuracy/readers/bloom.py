@@ -50,7 +50,7 @@ def _case(row: Row, contradicted: bool) -> Case:
         left_out = dict.fromkeys((MEMORY, TIME), "the number of layers is not stated")
     timed = row["sec_it"] and row["gbs"]
     return Case(
-        TABLE, row["row_id"].rpartition(":")[2], family, "deepspeed", given,
+        TABLE, row["row_id"].rpartition(":")[2], family, "gpt-neox", given,
         memory=float(row["mem_gb"]) * GB if row["mem_gb"] else None, quantity="total", is_plain=True,
         seconds=float(row["sec_it"]) if timed else None,
         fits=row["status"] == "ok", left_out=left_out,

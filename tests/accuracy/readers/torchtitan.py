@@ -41,7 +41,7 @@ def _case(row: Row) -> Case:
     if "HBM2e" in row["gpu"]:
         given |= _SLOW_H100
     return Case(
-        TABLE, row["row_id"].rpartition(":")[2], family, "fsdp2", given,
+        TABLE, row["row_id"].rpartition(":")[2], family, "torchtitan", given,
         memory=float(row["mem_gib"]) * GIB if row["mem_gib"] else None, quantity="reserved",
         seconds=batch * sequence / (float(row["tok_s_gpu"]) * gpus),
         left_out={MEMORY: "the micro batch is not stated"} if 1 < pipeline else {},
