@@ -35,8 +35,8 @@ right:
 - `reporting/` decides what is said of what was found: `configuration.py` (read by `configuration_text.py`),
   `selection.py`, `suppressions.py`, `baseline.py`; `fixing.py` applies repairs. `plan/house.py` is what a configuration
   adds to every plan.
-- `showing/` puts a plan's numbers into text and JSON for `explain`: all of them in `full.py`, the terms of one in
-  `why.py`.
+- `showing/` puts plans and their numbers into text, Markdown and JSON: for `explain` all of them in `full.py`, the
+  terms of one in `why.py`; for `diff` what differs in `changes.py`, two states beside each other in `comparison.py`.
 - `measuring/` reads what runs measured (`logs.py`, `tables.py`), and finds the factors by which a prediction differs.
 - `editing/` is what an editor shows: `roles.py` says what each token stands for, also in broken text, `checking.py`
   runs the pipeline block by block, and on both stand completion, hover, names and outline. `planc lsp` serves it.

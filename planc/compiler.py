@@ -68,6 +68,11 @@ def analyse(
     return Analysis(plans, in_order(diagnostics), tuple(dict.fromkeys(skipped)))
 
 
+def judge(plan: Plan) -> tuple[Diagnostic, ...]:
+    """What the rules and the emitted targets say of one plan."""
+    return tuple(_judged(plan, all_rules(), []))
+
+
 def unknown_fields(record: Record, prefix: str = "") -> Iterator[tuple[str, Located]]:
     """The fields of a plan that should have a value and have none."""
     for name, located in record.fields.items():

@@ -16,15 +16,22 @@ from tests.analysis import reported_of
 from tests.commands.cli import ROOT, environment
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.S | re.M)
 
-#: Each command of the README with the output below it.
-SESSIONS = [
-    (match[1], match[2])
-    for kind, text in BLOCKS
-    if kind == "console"
-    for match in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)
-]
+
+def blocks_of(text: str) -> list[tuple[str, str]]:
+    """The blocks of code of a page, each with its language."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.S | re.M)
+
+
+def sessions_of(text: str) -> list[tuple[str, str]]:
+    """Each command of a page with the output below it."""
+    consoles = (code for kind, code in blocks_of(text) if kind == "console")
+    found = (match for code in consoles for match in re.finditer(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", code, re.M))
+    return [(match[1], match[2]) for match in found]
+
+
+BLOCKS = blocks_of(README)
+SESSIONS = sessions_of(README)
 INSTALL = "python3 -m pip install ."
 
 
@@ -53,20 +60,29 @@ def test_the_plan_is_the_example() -> None:
         assert [found.code for found in reported_of(text) if found.severity is not Severity.INFO] == [], text
 
 
+def printed(checkout: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """The outcome of a command of a page."""
+    path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", command], cwd=checkout, env=environment(PATH=path), capture_output=True, text=True, check=False
+    )
+
+
 def test_the_commands_print_what_stands_below_them(checkout: Path) -> None:
     commands = [command for command, _ in SESSIONS]
     assert commands[0] == INSTALL  # `test_wheel.py` installs
     assert {command.split()[1] for command in commands[1:]} >= {"lint", "compile", "explain", "rule", "targets"}
-    path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
     for command, expected in SESSIONS[1:]:
-        outcome = subprocess.run(
-            ["bash", "-c", command],
-            cwd=checkout,
-            env=environment(PATH=path),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        outcome = printed(checkout, command)
+        assert matches(expected, outcome.stdout), f"{command}\n{outcome.stdout}{outcome.stderr}"
+
+
+@pytest.mark.parametrize("name", ["diff.md"])
+def test_the_pages_of_commands_do_so_too(checkout: Path, name: str) -> None:
+    found = sessions_of((ROOT / "docs" / name).read_text(encoding="utf-8"))
+    assert found
+    for command, expected in found:
+        outcome = printed(checkout, command)
         assert matches(expected, outcome.stdout), f"{command}\n{outcome.stdout}{outcome.stderr}"
 
 

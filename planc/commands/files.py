@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 from planc import resources
 from planc.diagnostics.diagnostic import Diagnostic
@@ -20,14 +22,25 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 Reading = Source | Diagnostic | str
 
 
-class Files:
-    """The files of one run, by real path. `stdin_name` is the path that standard input stands for, if it does."""
+class Revision(NamedTuple):
+    """The state of files other than that on disk; `content` gives the bytes at a real path, as many as are wanted."""
 
-    __slots__ = ("_known", "_readings", "_real_paths", "_stdin_name")
+    name: str
+    content: Callable[[str], bytes]
+
+
+class Files:
+    """The files of one run, by real path. `stdin_name` is the path that standard input stands for, if it does.
+
+    A file of a revision lies where it lies on disk, if it still does, and what it uses is of the same revision.
+    """
+
+    __slots__ = ("_known", "_readings", "_real_paths", "_revisions", "_stdin_name")
 
     def __init__(self, stdin_name: str | None = None) -> None:
         self._stdin_name = stdin_name
-        self._readings: dict[str, Reading] = {}
+        self._readings: dict[str | tuple[str, str], Reading] = {}
+        self._revisions: dict[Source, Revision] = {}
         self._known: dict[str, Source | str] = {}
         self._real_paths: dict[Source, str] = {}
 
@@ -40,6 +53,10 @@ class Files:
     def read_as(self, path: str, shown: str) -> Reading:
         """The file at a path, shown under another name."""
         return self._read(path, shown, os.path.realpath(path))
+
+    def read_from(self, revision: Revision, path: str) -> Reading:
+        """The file at a path as it is in a revision."""
+        return self._read_from(revision, path.removeprefix("./"), os.path.realpath(path))
 
     def replace(self, source: Source, text: str) -> Source:
         """A file with another text in place of what was read, from here on; the disk stays as it is."""
@@ -66,6 +83,9 @@ class Files:
             marks = ", ".join(f"`{mark}`" for mark in _PROJECT_MARKS)
             return f"it lies outside the project, whose root is the nearest folder with one of {marks}"
         shown = real_path if importer is not None and os.path.isabs(importer.name) else os.path.relpath(real_path)
+        revision = self._revisions.get(importer) if importer is not None else None
+        if revision is not None:
+            return _source_or_reason(self._read_from(revision, os.path.relpath(real_path), real_path))
         if os.path.exists(real_path) and not os.path.isfile(real_path):
             return "it is not a file"
         return _source_or_reason(self._read(real_path, shown, real_path))
@@ -107,6 +127,19 @@ class Files:
                 named = real_path == "-" and self._stdin_name is not None
                 self._real_paths[reading] = os.path.realpath(self._stdin_name or "") if named else real_path
         return self._readings[real_path]
+
+    def _read_from(self, revision: Revision, shown: str, real_path: str) -> Reading:
+        key = (revision.name, real_path)
+        if key not in self._readings:
+            try:
+                reading: Reading = _text(f"{shown}@{revision.name}", revision.content(real_path))
+            except OSError as error:
+                reading = reason_of(error)
+            self._readings[key] = reading
+            if isinstance(reading, Source):
+                self._real_paths[reading] = real_path
+                self._revisions[reading] = revision
+        return self._readings[key]
 
 
 def project_root(folder: str) -> str:

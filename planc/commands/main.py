@@ -19,6 +19,7 @@ COMMANDS = {
     "compile": "write the files that a plan's targets take",
     "explain": "show every derived number with its formula and inputs",
     "calibrate": "compare predictions with what runs measured",
+    "diff": "show what changes between two plans, and what that does to every number",
     "test": "run the cases beside a policy",
     "rule": "show a rule's page, or list the rules",
     "targets": "list what can be written",

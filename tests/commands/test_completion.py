@@ -28,7 +28,7 @@ from tests.commands.cli import CLEAN, ROOT, environment, planc
 from tests.commands.terminal import Terminal
 
 #: Values that nobody can propose, as they are the user's own.
-FREE = {"--skip STEPS", "--step-time TIME"}
+FREE = {"--against REVISION", "--skip STEPS", "--step-time TIME"}
 
 FORMATS = ("concise", "github", "gitlab", "json", "junit", "sarif", "text")
 
