@@ -25,7 +25,7 @@ MEMORY_NOTE = (
 )
 
 #: The path of the time that `--step-time` gives.
-STEP_TIME = "step.without_communication"
+STEP_TIME = "step.measured"
 
 _LONGEST_INTEGER = 4096  # bits of an integer that JSON is given as a number; Python refuses to write much longer ones
 _LABELS = ("Shape:", "Formula:", "Source:", "Assumes:", "Errors:")

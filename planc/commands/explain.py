@@ -114,7 +114,7 @@ def _seconds(text: str) -> Any:
             f"--step-time {output.quoted(text)} is {name_of(found.dimension)}; write a time such as `200ms`"
         )
     if found.value == 0:
-        raise CannotWork("--step-time is zero; write the time of a step without communication, such as `200ms`")
+        raise CannotWork("--step-time is zero; write the measured time of a step, such as `200ms`")
     return float(found.value)
 
 
@@ -126,8 +126,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--step-time",
         metavar="TIME",
-        help="time of a step without communication, such as 200ms: gives the share that communication would take, and "
-        "tokens per second, MFU and HFU of a step that takes this long",
+        help="measured time of a step, such as 200ms: tokens per second, MFU, HFU and what the run costs are then "
+        "those of a step that takes this long, in place of the predicted time",
     )
     made.add_argument(
         "--why",

@@ -1,6 +1,6 @@
 """What the run costs: steps and tokens of its length, and with a step time its days, GPU-hours, money and energy.
 
-The step time is that of `explain --step-time`, taken for the whole step, as in `throughput.py`. Failures and saves come on
+The step time is the measured one if `explain --step-time` gives it, else that which is predicted, as in `throughput.py`. Failures and saves come on
 top: `recovery.py` counts them.
 """
 
@@ -57,7 +57,7 @@ def run_time(steps: Any, seconds: Any) -> Any:
 
     Formula: steps x step time
     Source: definition.
-    Assumes: `--step-time` is the time of the whole step; no failures, saves or evaluation, see `checkpoint.lost`.
+    Assumes: no failures, saves or evaluation, see `checkpoint.lost`.
     """
     return real(product(steps, seconds))
 
@@ -129,7 +129,7 @@ _LENGTH = ("train.duration", "batch.global", "batch.sequence_length?", "dataset.
 FACTS = (
     Fact("train.tokens", "tokens", run_tokens, _LENGTH),
     Fact("train.steps", "steps", run_steps, _LENGTH),
-    Fact("train.time", "s", run_time, ("train.steps", "step.without_communication")),
+    Fact("train.time", "s", run_time, ("train.steps", "step.taken")),
     Fact("train.gpu_time", "GPU s", gpu_time, ("train.time", "world.size")),
     Fact("train.cost", "money", cost, ("train.gpu_time", "cluster.price_per_gpu")),
     Fact("train.energy", "J", energy, ("train.gpu_time", "cluster.gpu.power")),

@@ -12,7 +12,8 @@ from planc.plan.model import Plan, Unknown
 
 _SUBJECTS = (
     "ranks", "batch", "parameters", "pipeline", "stages", "stage_parameters", "states", "layer_activations",
-    "activations", "buffers", "memory", "communication", "flops", "throughput", "budget", "recovery",
+    "activations", "buffers", "memory", "links", "communication", "gradients",
+    "flops", "kernels", "layer_times", "step", "throughput", "budget", "recovery",
 )  # fmt: skip
 
 #: The field by which the facts of one pipeline stage differ from those of another.

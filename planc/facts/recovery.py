@@ -99,12 +99,11 @@ def planned_interval(every: Any, step_seconds: Any) -> Any:
 
     Formula: checkpoint.every; steps x step time
     Source: definition.
-    Assumes: `--step-time` is the time of the whole step.
     """
     if every.dimension == TIME:
         return real(every.value)
     if step_seconds is None:
-        return Unknown("the time of a step is not given", ("step.without_communication",))
+        return Unknown("the time of a step is not given", ("step.measured",))
     return real(product(every.value, step_seconds))
 
 
@@ -171,7 +170,7 @@ FACTS = (
     Fact("checkpoint.young_interval", "s", young_interval, ("checkpoint.save_time", "world.mtbf", _ASYNC)),
     Fact("checkpoint.best_interval", "s", best_interval, ("checkpoint.save_time", "world.mtbf", _ASYNC)),
     Fact("checkpoint.best_overhead", "share", best_overhead, ("checkpoint.best_interval", "checkpoint.save_time", "world.mtbf", _ASYNC)),
-    Fact("checkpoint.planned_interval", "s", planned_interval, ("checkpoint.every", "step.without_communication?")),
+    Fact("checkpoint.planned_interval", "s", planned_interval, ("checkpoint.every", "step.taken?")),
     Fact("checkpoint.overhead", "share", overhead, ("checkpoint.planned_interval", "checkpoint.save_time", "world.mtbf", _ASYNC)),
     Fact("checkpoint.lost", "s", lost_time, ("train.time", "checkpoint.overhead")),
     Fact("checkpoint.failures", "count", failures, ("train.time", "checkpoint.lost", "world.mtbf")),

@@ -1,6 +1,6 @@
-"""What a measured step time says: tokens per second, the rate of a card, and its share of the peak.
+"""What the time of a step says: tokens per second, the rate of a card, and its share of the peak.
 
-The time is that of `explain --step-time`, taken for the whole step: a measured time holds what communication is not hidden.
+The time is that which was measured, `explain --step-time`, and else the predicted one, `step.time`.
 """
 
 from __future__ import annotations
@@ -12,30 +12,11 @@ from planc.facts.fact import Fact
 from planc.plan.model import Unknown
 
 
-def peak_rate(precision: Any, fp32: Any, fp16: Any, bf16: Any, fp8: Any, fp4: Any) -> Any:
-    """Peak rate of the card for matrix products in the plan's precision.
-
-    Formula: the gpu's field of that name
-    Source: the card's data sheet, dense products.
-    Assumes: products in fp32 do not run as tf32; with fp8 and fp4, all products are held against that peak, though attention and
-        output layer stay in bf16.
-    """
-    rate = {"fp32": fp32, "fp16": fp16, "bf16": bf16, "fp8": fp8, "fp4": fp4}[precision]
-    path = f"cluster.gpu.{precision}"
-    if rate is None:
-        return Unknown(f"`{path}` is not set", (path,), unset=True)
-    if isinstance(rate, bool):
-        reason = f"the rate of `{path}` is not given" if rate else f"the card has no {precision}"
-        return Unknown(reason, (path,))
-    return rate
-
-
 def tokens_per_second(tokens: Any, seconds: Any) -> Any:
     """Tokens per second of the whole job.
 
     Formula: tokens of a step / step time
     Source: definition.
-    Assumes: `--step-time` is the time of the whole step; what communication is not hidden lies in it.
     """
     return divide(tokens, seconds)
 
@@ -54,7 +35,7 @@ def flops_per_second_per_card(step_flops: Any, seconds: Any, world: Any) -> Any:
 
     Formula: model FLOPs of a step / (step time x ranks)
     Source: Narayanan et al. (2021), section 5.1, there with recomputed FLOPs.
-    Assumes: `--step-time` is the time of the whole step; causal attention, see `flops.per_token`.
+    Assumes: causal attention, see `flops.per_token`.
     """
     each = divide(step_flops, world)
     return each if isinstance(each, Unknown) else divide(each, seconds)
@@ -94,11 +75,9 @@ def _times(share: Any, dividend: Any, divisor: Any) -> Any:
     return ratio if isinstance(ratio, Unknown) else product(share, ratio)
 
 
-_STEP = "step.without_communication"
-_RATES = ("cluster.gpu.fp32?", "cluster.gpu.fp16?", "cluster.gpu.bf16?", "cluster.gpu.fp8?", "cluster.gpu.fp4?")
+_STEP = "step.taken"
 
 FACTS = (
-    Fact("flops.peak", "FLOP/s", peak_rate, ("precision", *_RATES)),
     Fact("step.tokens_per_second", "tokens/s", tokens_per_second, ("batch.tokens", _STEP)),
     Fact("step.tokens_per_second_per_card", "tokens/s", tokens_per_second_per_card, ("step.tokens_per_second", "world.size")),
     Fact("step.flops_per_second_per_card", "FLOP/s", flops_per_second_per_card, ("flops.step", _STEP, "world.size")),

@@ -58,11 +58,9 @@ def test_the_numbers_of_a_published_layout(tmp_path: Path) -> None:
         assert parameters == 6_738_415_616  # Llama 2 7B
         states[stage] = found["memory.states"]["value"] / parameters
     assert states == {0: 16, 1: 5.5, 2: 3.75, 3: 2}
-    assert found["communication.data.time"]["value"] == pytest.approx(2 * parameters * 2 * 7 / 8 / 400e9)
-    share = found["communication.data.share"]
-    taken = found["communication.data.time"]["value"]
-    assert share["value"] == pytest.approx(taken / (taken + 0.2))
-    assert share["inputs"][1] == {"path": "step.without_communication", "value": 0.2, "text": "200 ms"}
+    taken = found["step.taken"]
+    assert taken["inputs"][0] == {"path": "step.measured", "value": 0.2, "text": "200 ms"}
+    assert taken["value"] == 0.2
 
 
 def test_a_step_time_gives_tokens_per_second_and_mfu(tmp_path: Path) -> None:
@@ -84,14 +82,14 @@ def test_a_step_time_gives_tokens_per_second_and_mfu(tmp_path: Path) -> None:
 
 def test_an_unknown_number_says_what_would_supply_it(tmp_path: Path) -> None:
     found = numbers(explained(tmp_path, CLEAN.replace("link = 450 GB/s", "")))
-    for path in ("communication.data.bandwidth", "communication.data.time", "communication.data.share"):
+    for path in ("communication.data.bandwidth", "communication.data.time"):
         assert (found[path]["known"], found[path]["value"]) == (False, None)
         assert "cluster.intra_node" in found[path]["missing"]
     text = planc("explain", "a.plan", cwd=tmp_path).stdout
     reason = "`cluster.intra_node` is not set; it needs `cluster.intra_node`"
     assert f"  communication.data.bandwidth = unknown: {reason}\n" in text
     found = numbers(explained(tmp_path, CLEAN))
-    assert found["communication.data.share"]["missing"] == ["--step-time"]
+    assert found["step.taken"]["missing"] == ["--step-time"]
 
 
 def test_engines_that_disagree_are_told_apart(tmp_path: Path) -> None:
@@ -137,7 +135,7 @@ def test_a_file_without_a_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize("written", ["200ms", "200 ms", "0.2 s", "200_000us"])
 def test_step_times_are_written_as_in_the_language(tmp_path: Path, written: str) -> None:
     found = numbers(explained(tmp_path, CLEAN, "--step-time", written))
-    assert found["communication.data.share"]["inputs"][1]["value"] == 0.2
+    assert found["step.taken"]["inputs"][0]["value"] == 0.2
 
 
 @pytest.mark.parametrize("written", ["200", "200 GB", "fast", "-1s", "0 s", "1 sec", "", "1 h 30 min"])
@@ -185,7 +183,7 @@ def test_a_step_time_gives_the_cost_of_the_run(tmp_path: Path) -> None:
     for path, text, unit, value in (("cost", "160 USD", "USD", 160), ("energy_cost", "20 EUR", "EUR", 20)):
         money = found[f"train.{path}"]
         assert (money["text"], money["unit"], money["value"]) == (text, unit, pytest.approx(value))
-    assert found["checkpoint.planned_interval"]["inputs"][1]["path"] == "step.without_communication"
+    assert found["checkpoint.planned_interval"]["inputs"][1]["path"] == "step.taken"
     assert found["checkpoint.planned_interval"]["text"] == "5 min"
     assert found["checkpoint.overhead"]["value"] == pytest.approx(0.4, abs=0.001)
     assert found["checkpoint.best_interval"]["text"] == "4.266 h"

@@ -18,10 +18,10 @@ GIVEN = {
     "cluster__nodes": 8, "cluster__gpus_per_node": 8, "cluster__domain": 8,
     "cluster__intra_node": 450 * 10**9, "cluster__inter_node": 50 * 10**9, "cluster__gpu__usable_memory": 78 * 2**30,
     "cluster__gpu__bf16": 989 * 10**12, "recompute": "full",
+    "cluster__gpu__memory_bandwidth": 3350 * 10**9, "cluster__gpu__compute_capability": 9,
     "model__layers": 80, "model__hidden": 8192, "model__heads": 64, "model__kv_heads": 8, "model__head_dim": 128,
     "model__ffn": 28672, "model__vocab": 128_256, "parallel__data": 16, "shard__size": 16,
     "batch__global": 512, "batch__micro": 1, "batch__accumulation": 32, "batch__sequence_length": 8192,
-    "step__without_communication": 0.2,
 }  # fmt: skip
 
 #: The axes that a search varies, each with values of which some do not divide what they should.

@@ -15,7 +15,7 @@ BATCH = {"batch__global": 8, "batch__sequence_length": 100}
 #: on 2048 cards of 400 W.
 LLAMA = {
     "train__duration": Amount(14 * 10**11, TOKENS), "batch__global": 2048, "batch__sequence_length": 2048,
-    "world__size": 2048, "step__without_communication": 2048 / 380, "cluster__gpu__power": 400,
+    "world__size": 2048, "step__measured": 2048 / 380, "cluster__gpu__power": 400,
 }  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def test_days_of_the_published_runs():
         if row["days_300B"] and row["iter_s"] and row["chk_days"] == "1":
             facts = facts_of(
                 train__duration=Amount(300 * 10**9, TOKENS), batch__global=int(row["gbs"]),
-                batch__sequence_length=int(row["seq"]), step__without_communication=float(row["iter_s"]),
+                batch__sequence_length=int(row["seq"]), step__measured=float(row["iter_s"]),
             )  # fmt: skip
             days = float(row["days_300B"])  # of the printed tokens per second, rounded as the step times are
             assert facts["train.time"] / 86400 == pytest.approx(days, rel=0.004), row["row_id"]
@@ -96,7 +96,7 @@ def test_days_of_the_published_runs():
 @pytest.mark.parametrize("currency", CURRENCIES)
 def test_money_keeps_its_currency(currency):
     prices = {"cluster__price_per_gpu": price(f"{currency}/h", 2), "cluster__energy_price": price(f"{currency}/kWh", 3)}
-    run = {"train__steps": 1800, "step__without_communication": 2, "world__size": 5, "cluster__gpu__power": 500}
+    run = {"train__steps": 1800, "step__measured": 2, "world__size": 5, "cluster__gpu__power": 500}
     facts = facts_of(**run, **prices)
     assert facts["train.gpu_time"] == 5 * 3600
     assert facts["train.cost"] == Amount(pytest.approx(10), ((currency, 1),))
@@ -111,8 +111,8 @@ def test_what_a_price_needs():
     known = {
         name: LLAMA[name] for name in ("train__duration", "batch__global", "batch__sequence_length", "world__size")
     }
-    assert facts_of(**known)["train.time"].missing == ("step.without_communication",)
-    assert set(facts_of(**known)["train.energy"].missing) == {"step.without_communication", "cluster.gpu.power"}
+    assert facts_of(**known)["train.time"].missing == ("step.measured",)
+    assert set(facts_of(**known)["train.energy"].missing) == {"step.measured", "cluster.gpu.power"}
     assert facts_of(**BATCH)["train.steps"].missing == ("train.duration",)
 
 

@@ -121,8 +121,8 @@ def test_overhead_against_a_simulation(interval, saving):
 def test_the_interval_of_the_plan():
     assert facts_of(checkpoint__every=Amount(HOUR, TIME))["checkpoint.planned_interval"] == HOUR
     steps = {"checkpoint__every": Amount(500, STEPS)}
-    assert facts_of(**steps, step__without_communication=2.0)["checkpoint.planned_interval"] == 1000
-    assert facts_of(**steps)["checkpoint.planned_interval"].missing == ("step.without_communication",)
+    assert facts_of(**steps, step__measured=2.0)["checkpoint.planned_interval"] == 1000
+    assert facts_of(**steps)["checkpoint.planned_interval"].missing == ("step.measured",)
     assert facts_of()["checkpoint.planned_interval"].missing == ("checkpoint.every",)
 
 

@@ -8,7 +8,7 @@ from tests.facts.given import facts_of
 #: Tokens and FLOPs of a step of eight cards that takes two seconds.
 STEP = {
     "flops__per_token": 30, "flops__per_token_full_attention": 36, "flops__hardware_per_token": 40,
-    "batch__tokens": 800, "world__size": 8, "cluster__gpu__bf16": 6000, "step__without_communication": 2.0,
+    "batch__tokens": 800, "world__size": 8, "cluster__gpu__bf16": 6000, "step__measured": 2.0,
 }  # fmt: skip
 
 
@@ -24,7 +24,7 @@ def test_rates_and_shares():
 
 def test_without_a_step_time_there_is_no_rate():
     known = {name: value for name, value in STEP.items() if not name.startswith("step")}
-    assert facts_of(**known)["step.mfu"].missing == ("step.without_communication",)
+    assert facts_of(**known)["step.mfu"].missing == ("step.measured",)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16", "fp8", "fp4"])
@@ -48,7 +48,7 @@ def test_a_peak_that_is_not_known(rate):
         {"world__size": 0},
         {"flops__per_token": 0},
         {"batch__tokens": 10**400},
-        {"batch__tokens": 10**307, "step__without_communication": 1e-9},
+        {"batch__tokens": 10**307, "step__measured": 1e-9},
     ],
 )
 def test_absurd_numbers_give_no_share(odd):
