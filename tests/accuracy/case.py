@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tests.shared import SHARED
@@ -51,6 +51,18 @@ def rows(name: str) -> tuple[dict[str, str], ...]:
     """The rows of a table of the shared facts, `03a_megatron_sc21_table1`, each with its name in `row_id`."""
     with (TABLES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return tuple(csv.DictReader(file))
+
+
+def each(found: Sequence[Row], table: str, case: Callable[[Row], Case]) -> tuple[Case, ...]:
+    """The case of each row; a row that cannot be read, for it names what is not known here, is unusable and says so."""
+    return tuple(_tried(row, table, case) for row in found)
+
+
+def _tried(row: Row, table: str, case: Callable[[Row], Case]) -> Case:
+    try:
+        return case(row)
+    except (KeyError, ValueError, ZeroDivisionError) as error:
+        return unusable(table, row, row.get("model", ""), f"not read: {type(error).__name__} {error}")
 
 
 def unusable(table: str, row: Row, family: str, reason: str) -> Case:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tests.accuracy.case import MEMORY, TIME, Case, Row, number, rows, unusable
+from tests.accuracy.case import MEMORY, TIME, Case, Row, each, number, rows, unusable
 from tests.accuracy.givens import GB, GBIT, cluster, layout
 
 TABLE = "11_bigscience_bloom_topologies"
@@ -21,7 +21,7 @@ def read() -> tuple[Case, ...]:
     """One case a row that states its layout."""
     table = rows(TABLE)
     contradicted = _contradicted(table)
-    return tuple(_case(row, row["row_id"] in contradicted) for row in table)
+    return each(table, TABLE, lambda row: _case(row, row["row_id"] in contradicted))
 
 
 def _case(row: Row, contradicted: bool) -> Case:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tests.accuracy.case import MEMORY, Case, Row, number, rows, unusable
+from tests.accuracy.case import MEMORY, Case, Row, each, number, rows, unusable
 from tests.accuracy.givens import GBIT, cluster, layout
 
 TABLE = "13_megatron_golden_memory"
@@ -47,7 +47,7 @@ def _cases(table: str, column: str, quantity: str) -> tuple[Case, ...]:
         known = chosen.setdefault(row["test_case"], row)
         if _rank(row) < _rank(known):
             chosen[row["test_case"]] = row
-    return tuple(_case(table, row, column, quantity, row is chosen[row["test_case"]]) for row in found)
+    return each(found, table, lambda row: _case(table, row, column, quantity, row is chosen[row["test_case"]]))
 
 
 def _rank(row: Row) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.accuracy.case import Case, Row, number, rows, unusable
+from tests.accuracy.case import Case, Row, each, number, rows, unusable
 from tests.accuracy.givens import GBIT, cluster, layout
 
 TABLE = "14_internevo"
@@ -10,7 +10,7 @@ TABLE = "14_internevo"
 
 def read() -> tuple[Case, ...]:
     """One case a row with a throughput."""
-    return tuple(_case(row) for row in rows(TABLE))
+    return each(rows(TABLE), TABLE, _case)
 
 
 def _case(row: Row) -> Case:

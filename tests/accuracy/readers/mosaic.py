@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.accuracy.case import Case, Row, number, rows
+from tests.accuracy.case import Case, Row, each, number, rows
 from tests.accuracy.givens import GBIT, cluster, layout
 
 TABLE = "12_mosaic_fsdp"
@@ -18,7 +18,7 @@ _VOCAB = 50_368
 
 def read() -> tuple[Case, ...]:
     """One case a row; no memory was published."""
-    return tuple(_case(row) for row in rows(TABLE))
+    return each(rows(TABLE), TABLE, _case)
 
 
 def _case(row: Row) -> Case:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.accuracy.case import FITS, MEMORY, RANK, TIME, Case, Row, number, rows
+from tests.accuracy.case import FITS, MEMORY, RANK, TIME, Case, Row, each, number, rows
 from tests.accuracy.givens import GBIT, GIB, cluster, layout
 
 TABLE = "10a_ultrascale_configs"
@@ -16,7 +16,7 @@ _STALLS = "stalls: over 0.9 s a micro batch of less than 0.15 s of work, with st
 
 def read() -> tuple[Case, ...]:
     """One case a row; with tensor ranks the sweep mixes runs with sequence parallelism and without, unsaid which."""
-    return tuple(_case(row) for row in rows(TABLE))
+    return each(rows(TABLE), TABLE, _case)
 
 
 def _case(row: Row) -> Case:

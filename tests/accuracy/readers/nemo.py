@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.accuracy.case import TIME, Case, Row, number, rows, unusable
+from tests.accuracy.case import TIME, Case, Row, each, number, rows, unusable
 from tests.accuracy.givens import GBIT, catalogue_model, cluster, gpt, layout
 
 BRIDGE, RECIPES = "06a_nemo_bridge_perf", "06c_dgxc_benchmarking"
@@ -47,12 +47,12 @@ _NAMES = (
 
 def read_bridge() -> tuple[Case, ...]:
     """Table 06a, one case a row."""
-    return tuple(_bridge(row) for row in rows(BRIDGE))
+    return each(rows(BRIDGE), BRIDGE, _bridge)
 
 
 def read_recipes() -> tuple[Case, ...]:
     """Table 06c, one case a row."""
-    return tuple(_recipe(row) for row in rows(RECIPES))
+    return each(rows(RECIPES), RECIPES, _recipe)
 
 
 def is_mixture(case: Case) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.accuracy.case import Case, Row, number, rows
+from tests.accuracy.case import Case, Row, each, number, rows
 from tests.accuracy.givens import GBIT, cluster, gpt, layout
 
 TABLE_1 = "03a_megatron_sc21_table1"
@@ -18,12 +18,12 @@ _MODELS = {"174.6": (96, 12_288, 96), "529.6": (105, 20_480, 128)}
 
 def read_table_1() -> tuple[Case, ...]:
     """One case a row; weak scaling, three of the large ones interleaved."""
-    return tuple(_first(row) for row in rows(TABLE_1))
+    return each(rows(TABLE_1), TABLE_1, _first)
 
 
 def read_table_2() -> tuple[Case, ...]:
     """One case a row: tensor and pipeline parallelism against ZeRO-3; interleaving is not stated, so there is none."""
-    return tuple(_second(row) for row in rows(TABLE_2))
+    return each(rows(TABLE_2), TABLE_2, _second)
 
 
 def _first(row: Row) -> Case:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.accuracy.case import MEMORY, Case, Row, number, rows, unusable
+from tests.accuracy.case import MEMORY, Case, Row, each, number, rows, unusable
 from tests.accuracy.givens import GBIT, GIB, catalogue_model, cluster, layout
 
 TABLE = "05_torchtitan"
@@ -19,7 +19,7 @@ _SELECTIVE = {"selective(op)", "selective op", "selective"}
 
 def read() -> tuple[Case, ...]:
     """One case a row that recomputes nothing, everything, or all but what torchtitan saves by operator."""
-    return tuple(_case(row) for row in rows(TABLE))
+    return each(rows(TABLE), TABLE, _case)
 
 
 def _case(row: Row) -> Case:

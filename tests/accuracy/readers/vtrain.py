@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.accuracy.case import Case, Row, number, rows
+from tests.accuracy.case import Case, Row, each, number, rows
 from tests.accuracy.givens import GBIT, cluster, gpt, layout
 
 SINGLE, MULTI = "17_vtrain_single", "17_vtrain_multi"
@@ -13,12 +13,12 @@ _VOCAB = 51_200
 
 def read_single() -> tuple[Case, ...]:
     """One case a row: one node."""
-    return tuple(_case(SINGLE, row, f"vtrain-h{row['hidden']}-l{row['layers']}") for row in rows(SINGLE))
+    return each(rows(SINGLE), SINGLE, lambda row: _case(SINGLE, row, f"vtrain-h{row['hidden']}-l{row['layers']}"))
 
 
 def read_multi() -> tuple[Case, ...]:
     """One case a row: several nodes."""
-    return tuple(_case(MULTI, row, f"gpt-{row['params_billion']}B") for row in rows(MULTI))
+    return each(rows(MULTI), MULTI, lambda row: _case(MULTI, row, f"gpt-{row['params_billion']}B"))
 
 
 def _case(table: str, row: Row, family: str) -> Case:

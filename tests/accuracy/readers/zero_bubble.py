@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.accuracy.case import Case, Row, number, rows, unusable
+from tests.accuracy.case import Case, Row, each, number, rows, unusable
 from tests.accuracy.givens import GB, GBIT, cluster, gpt, layout
 
 TABLE = "16_zero_bubble"
@@ -15,7 +15,7 @@ _VOCAB = 50_304
 
 def read() -> tuple[Case, ...]:
     """One case a row that was measured; the handmade schedules ZB-H1 and ZB-H2 were not."""
-    return tuple(_case(row) for row in rows(TABLE))
+    return each(rows(TABLE), TABLE, _case)
 
 
 def _case(row: Row) -> Case:
