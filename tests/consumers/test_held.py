@@ -85,7 +85,7 @@ def test_zero_holds_what_the_facts_say(stage: int, zero: list[list[dict[str, Any
 @needs("deepspeed")
 @pytest.mark.parametrize("stage", STAGES)
 def test_zero_pads_what_the_ranks_do_not_divide(stage: int, zero: list[list[dict[str, Any]]]) -> None:
-    """Stages 1 and 2 round all elements up to a multiple of twice the ranks, stage 3 those of each tensor to one of ranks.
+    """Stages 1 and 2 round all elements up to a multiple of twice the ranks, stage 3 those of each tensor.
 
     Between micro batches stage 2 keeps whole tensors, also those of which it has a part only.
     """
