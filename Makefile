@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-consumers lint bench clean
+.PHONY: demo test test-consumers lint bench accuracy clean
 
 # The first Python that is new enough and can make environments; consumers are built for 3.11 first.
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python3.14; do \
@@ -39,6 +39,10 @@ lint: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.lint
+
+# Needs the measurements in ../shared/facts/tables.
+accuracy: $(VENV)/installed-dev
+	$(BIN)/python -m tests.accuracy
 
 clean:
 	rm -rf $(VENV) build dist editors/vscode/{dist,node_modules} planc/syntax/_tables.py

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from tests.accuracy.case import FITS, MEMORY, RANK, Case
+from tests.accuracy.case import FITS, MEMORY, RANK, Case, rows
 from tests.accuracy.cases import cases
 from tests.accuracy.comparison import (
     Comparison,
@@ -22,6 +22,7 @@ from tests.accuracy.comparison import (
     unfiltered,
 )
 from tests.accuracy.criteria import CRITERIA, Criterion
+from tests.accuracy.exact import judgements
 from tests.accuracy.split import is_fitted
 
 _TITLES = {
@@ -62,6 +63,10 @@ def summary() -> Iterator[str]:
         worst = _worst(compare(criterion))
         if worst:
             yield f"    worst: {worst}"
+    yield ""
+    yield "exact: every cell to its last printed digit"
+    for exact, fault in judgements():
+        yield f"  {exact.name:28}{len(rows(exact.table)):5} rows  {f'NOT EXACT: {fault}' if fault else 'exact'}"
     yield ""
     yield from _left_out()
 
@@ -129,8 +134,8 @@ def _worst(comparison: Comparison) -> str:
     if not kinds:
         return ""
     _, (name, value) = max(kinds, key=lambda kind: float(kind[0]))
-    rows = found[name, value]
-    return f"{name} {value}, {len(rows)} rows, median error {100 * numpy.median(rows):+.1f} %"
+    those = found[name, value]
+    return f"{name} {value}, {len(those)} rows, median error {100 * numpy.median(those):+.1f} %"
 
 
 def _row_line(comparison: Comparison, index: int, error: float) -> str:
