@@ -69,6 +69,8 @@ def _bridge(row: Row) -> Case:
     family = _family(row["model"])
     if row["task"] != "pretrain":
         return unusable(BRIDGE, row, family, "fine-tuning: packed samples, or adapters")
+    if row["chk_ep"] == "0":
+        return unusable(BRIDGE, row, family, "more expert ranks than a stage has")
     if row["system"] not in _SYSTEMS:
         return unusable(BRIDGE, row, family, "the card is not in the catalogue")
     model = _model(family, int(row["seq"]))
