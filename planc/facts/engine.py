@@ -10,7 +10,8 @@ from planc.plan.model import Plan
 class Engine(NamedTuple):
     """A trainer's conventions of bytes and kernels.
 
-    family: engines of one family run the same code for what a formula asks.
+    family: engines of one family compute a layer by the same code, so that formulas of bytes and kernels ask for it.
+    runtime: engines of one runtime split and schedule by the same code, so that rules ask for it.
     weights_in_fp32: the resident weights are fp32 shards, cast to the compute dtype when they are gathered (FSDP2);
         else they are kept in the compute dtype, beside the optimizer's master copy.
     second_gradient_width: bytes of a second copy of each gradient that is kept where replicas reduce them; 0 where there is none.
@@ -23,6 +24,7 @@ class Engine(NamedTuple):
 
     name: str
     family: str
+    runtime: str
     weights_in_fp32: bool
     second_gradient_width: int
     fused: bool
@@ -33,13 +35,13 @@ class Engine(NamedTuple):
 
 # Widths of norms: torch.nn.RMSNorm keeps its input and a product in fp32; Hugging Face's LlamaRMSNorm keeps one of them in 16 bits.
 ENGINES: dict[str, Engine] = {
-    "deepspeed": Engine("deepspeed", "deepspeed", False, 0, False, 6, False, "weights and gradients in the compute dtype, fp32 master weights and moments"),
-    "fsdp2": Engine("fsdp2", "fsdp2", True, 0, False, 8, False, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
-    "torchtitan": Engine("torchtitan", "fsdp2", True, 0, False, 8, True, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
-    "megatron": Engine("megatron", "megatron", False, 0, True, 8, True, "weights in the compute dtype, gradients in `precision.gradients`, fp32 master weights and moments"),
-    "nanotron": Engine("nanotron", "megatron", False, 2, True, 8, True, "16-bit weights and gradients, gradients accumulated in fp32, fp32 master weights and moments"),
-    "gpt-neox": Engine("gpt-neox", "megatron", False, 2, True, 8, True, "16-bit weights and gradients, beside bf16 gradients accumulated in fp32, fp32 master weights and moments"),
-    "generic": Engine("generic", "deepspeed", False, 0, False, 6, False, "no trainer is emitted: weights and gradients in the compute dtype, fp32 master weights and moments"),
+    "deepspeed": Engine("deepspeed", "deepspeed", "deepspeed", False, 0, False, 6, False, "weights and gradients in the compute dtype, fp32 master weights and moments"),
+    "fsdp2": Engine("fsdp2", "fsdp2", "fsdp2", True, 0, False, 8, False, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
+    "torchtitan": Engine("torchtitan", "fsdp2", "fsdp2", True, 0, False, 8, True, "fp32 shards of weights and gradients, fp32 moments, no second copy"),
+    "megatron": Engine("megatron", "megatron", "megatron", False, 0, True, 8, True, "weights in the compute dtype, gradients in `precision.gradients`, fp32 master weights and moments"),
+    "nanotron": Engine("nanotron", "megatron", "megatron", False, 2, True, 8, True, "16-bit weights and gradients, gradients accumulated in fp32, fp32 master weights and moments"),
+    "gpt-neox": Engine("gpt-neox", "megatron", "deepspeed", False, 2, True, 8, True, "16-bit weights and gradients, beside bf16 gradients accumulated in fp32, fp32 master weights and moments"),
+    "generic": Engine("generic", "deepspeed", "generic", False, 0, False, 6, False, "no trainer is emitted: weights and gradients in the compute dtype, fp32 master weights and moments"),
 }  # fmt: skip
 
 _BY_TARGET: dict[str, str] = {

@@ -27,3 +27,8 @@ class Fact(NamedTuple):
     unit: str
     formula: Callable[..., Any]
     inputs: tuple[str, ...]
+
+
+def path_of(given: str) -> str:
+    """The path of a field or fact that an input names, without what says how it is passed."""
+    return given.rstrip("?~").removesuffix("[]")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planc.facts.arithmetic import divide, is_array, largest, whole
+from planc.facts.arithmetic import is_array, largest, whole
 from planc.facts.fact import Fact
 from planc.plan.model import Unknown
 

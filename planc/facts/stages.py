@@ -13,6 +13,7 @@ from planc.facts.fact import Fact
 from planc.facts.pipeline import in_flight
 from planc.plan.model import Unknown
 
+
 def judged_stages(stages: Any, layers: Any, dense: Any, stated: Any) -> Any:
     """Stages of which one is the fullest and one the slowest, counted from 0.
 
@@ -116,7 +117,7 @@ def _spans(
         bounds = [_walked(at, stages, layers, hidden, ffn, vocab) for at in (stage, stage + 1)]
         return [(bounds[0], bounds[1])] if not isinstance(bounds[1], Unknown) else [(bounds[1], 0)]
     if first is not None or last is not None:
-        return [tuple(_bound(at, stages, layers, first, last) for at in (stage, stage + 1))]  # type: ignore[list-item]
+        return [(_bound(stage, stages, layers, first, last), _bound(stage + 1, stages, layers, first, last))]
     if chunks is None:
         return [_slots(stage, stages, layers, embedding, loss, stages == 1)]
     spans = []

@@ -24,7 +24,7 @@ def known(value: Any) -> bool:
 
 def trained_only_by(plan: Plan, *names: str) -> bool:
     """Whether every engine that trains the plan is one of these."""
-    return all(engine.name in names for engine in engines(plan))
+    return all(engine.runtime in names for engine in engines(plan))
 
 
 def nearest(size: int, fits: Callable[[int], bool], least: int = 1) -> tuple[int, ...]:
@@ -155,9 +155,9 @@ def sequence_pieces(facts: Facts, context: int) -> int:
         facts["parallel.tensor"] if facts["parallel.sequence"] is True and known(facts["parallel.tensor"]) else 1
     )
     paired = 2 * context if 1 < context else context
-    if facts.engine.name == "fsdp2":
+    if facts.engine.runtime == "fsdp2":
         return paired * tensor
-    return lcm(paired, context * tensor) if facts.engine.name == "megatron" else context * tensor
+    return lcm(paired, context * tensor) if facts.engine.runtime == "megatron" else context * tensor
 
 
 def heads_fit(plan: Plan, facts: Facts) -> bool:

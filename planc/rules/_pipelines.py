@@ -23,7 +23,7 @@ def is_underfilled(plan: Plan, facts: Facts) -> bool:
     stages, passes, schedule = facts["parallel.pipeline"], facts["batch.accumulation"], facts["pipeline"]
     if not (known(stages) and known(passes) and known(schedule)):
         return False
-    if schedule == "interleaved" and facts.engine.name == "fsdp2":
+    if schedule == "interleaved" and facts.engine.runtime == "fsdp2":
         return False
     return bool(smallest_group(plan, facts) < stages)
 
@@ -37,7 +37,7 @@ def group_size(plan: Plan, facts: Facts) -> int:
 def smallest_group(plan: Plan, facts: Facts) -> int:
     """Micro batches of the smallest group: of Megatron's interleaved schedule the last one, else all of them."""
     passes = int(facts["batch.accumulation"])
-    if facts["pipeline"] != "interleaved" or facts.engine.name != "megatron":
+    if facts["pipeline"] != "interleaved" or facts.engine.runtime != "megatron":
         return passes
     group = group_size(plan, facts)
     return min(group, passes, passes % group or group)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.facts.engine import Engine, engines
+from planc.facts.fact import path_of
 from planc.facts.facts import FACTS, Facts
 from planc.plan.model import Plan, PolicyRule
 from planc.rules._places import place, related
@@ -59,15 +60,13 @@ def _diagnostic(plan: Plan, facts: Facts, rule: PolicyRule) -> Diagnostic:
 def _fields(path: str) -> list[str]:
     """The fields from which a derived number follows, the plan's own sizes first."""
     found: list[str] = []
-    todo = [path]
+    seen, todo = {path}, [path]
     while todo:
         fact = FACTS.get(todo.pop(0))
-        for source in fact.inputs if fact is not None else ():
-            name = source.removesuffix("?")
-            if name in FACTS:
-                todo.append(name)
-            elif name not in found:
-                found.append(name)
+        for name in map(path_of, fact.inputs if fact is not None else ()):
+            if name not in seen:
+                seen.add(name)
+                (todo if name in FACTS else found).append(name)
     order = ("parallel.", "shard.", "batch.", "pipeline", "precision", "optimizer")
     return sorted(
         found, key=lambda name: next((at for at, start in enumerate(order) if name.startswith(start)), len(order))

@@ -52,7 +52,7 @@ from planc.rules.rule import Rule
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Heads that the tensor ranks cannot share out."""
     tensor, heads = facts["parallel.tensor"], facts["model.heads"]
-    if facts.engine.name == "deepspeed" or heads % tensor == 0:
+    if facts.engine.runtime == "deepspeed" or heads % tensor == 0:
         return
     span = place(plan, "parallel.tensor")
     sizes = nearest(tensor, tensor_fits(plan, facts))

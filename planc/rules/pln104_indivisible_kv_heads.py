@@ -57,7 +57,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     Heads that the tensor size does not divide are PLN103's, and heads that are no multiple of the KV heads PLN111's.
     """
     tensor, heads, kv_heads = facts["parallel.tensor"], facts["model.heads"], facts["model.kv_heads"]
-    if facts.engine.name == "deepspeed" or plan.value("model.attention") == "mla":
+    if facts.engine.runtime == "deepspeed" or plan.value("model.attention") == "mla":
         return
     if kv_heads % tensor == 0 or tensor % kv_heads == 0 or heads % tensor != 0 or heads % kv_heads != 0:
         return

@@ -53,7 +53,7 @@ from planc.rules.rule import Rule
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Widths that the ranks cannot share out; a tensor size that the heads refuse is the business of their rules."""
-    if facts.engine.name == "deepspeed":
+    if facts.engine.runtime == "deepspeed":
         return
     tensor, ffn = facts["parallel.tensor"], facts["model.ffn"]
     if has_dense_layers(facts) and ffn % tensor != 0 and heads_fit(plan, facts):

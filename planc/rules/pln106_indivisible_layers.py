@@ -55,7 +55,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Layers that stages and chunks cannot share out evenly."""
     layers, stages = facts["model.layers"], facts["parallel.pipeline"]
     per_rank, extra = chunks(plan), counted_as_layers(plan)
-    if facts.engine.name in ("deepspeed", "fsdp2") or stages == 1 or states_split(plan):
+    if facts.engine.runtime in ("deepspeed", "fsdp2") or stages == 1 or states_split(plan):
         return
     counted, slots = layers + extra, stages * per_rank
     if counted % slots == 0:

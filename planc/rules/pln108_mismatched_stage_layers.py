@@ -111,7 +111,7 @@ def _even(layers: int, stages: int) -> str:
 
 def _ends(plan: Plan, facts: Facts, ends: dict[str, int]) -> Iterator[Diagnostic]:
     layers, stages = facts["model.layers"], facts["parallel.pipeline"]
-    strict = facts.engine.name in ("megatron", "generic")
+    strict = facts.engine.runtime in ("megatron", "generic")
     per_rank = chunks(plan) if strict else 1
     taken, middle = sum(ends.values()), stages - len(ends)
     path = next(reversed(ends))

@@ -55,7 +55,7 @@ from planc.rules.rule import Rule
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A stage that DeepSpeed's pipeline engine refuses."""
     stage, stages = facts["shard.stage"], facts["parallel.pipeline"]
-    if facts.engine.name != "deepspeed" or stage < 2 or stages == 1:
+    if facts.engine.runtime != "deepspeed" or stage < 2 or stages == 1:
         return
     span = place(plan, "shard.stage", "parallel.pipeline")
     total = Facts(plan, facts.engine, {"shard.stage": 1})["memory.states"]

@@ -58,7 +58,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if length % pieces == 0:
         return
     span = place(plan, "batch.sequence_length")
-    pairs = " with two pieces each" if facts.engine.name in ("megatron", "fsdp2") else ""
+    pairs = " with two pieces each" if facts.engine.runtime in ("megatron", "fsdp2") else ""
     parts = [plural(context, "context rank") + pairs] if 1 < context else []
     parts += [plural(tensor, "tensor rank")] if facts["parallel.sequence"] else []
     text = plan["batch.sequence_length"].span.text

@@ -46,7 +46,7 @@ from planc.diagnostics.amounts import count_text, either, parameters_text, plura
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
-from planc.plan.model import Plan
+from planc.plan.model import Plan, Unknown
 from planc.rules._numbers import known, options, tensor_fits
 from planc.rules._places import place, related
 from planc.rules._repairs import Repair, fixes, helps, writing
@@ -61,8 +61,11 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if total <= capacity or not _is_worst(plan, facts, total):
         return
     in_gib = "iB" in plan["cluster.gpu.memory"].span.text
+    stages = facts.stages
+    assert not isinstance(stages, Unknown)  # or their states would not be known
+    fullest = max(stages, key=lambda stage: stage["stage.states"])
     parts = " + ".join(
-        f"{size_text(facts[f'memory.{part}'], in_gib)} of {name}"
+        f"{size_text(fullest[f'stage.{part}'], in_gib)} of {name}"
         for part, name in (("weights", "weights"), ("gradients", "gradients"), ("optimizer", "optimizer states"))
     )
     span = place(plan, "shard.stage", "shard", "model", "cluster")
@@ -128,7 +131,7 @@ def _repair(plan: Plan, change: list[tuple[str, int]], cards: str, total: Any, i
 
 def _stages(facts: Facts) -> tuple[int, ...]:
     """The stages that a plan may have, from its own on; DeepSpeed's pipeline engine takes 0 and 1 only (PLN109)."""
-    highest = 1 if facts.engine.name == "deepspeed" and 1 < facts["parallel.pipeline"] else 3
+    highest = 1 if facts.engine.runtime == "deepspeed" and 1 < facts["parallel.pipeline"] else 3
     own = facts["shard.stage"]
     return tuple(range(own, max(own, highest) + 1))
 

@@ -1,6 +1,6 @@
 """Nothing checks whether the plan fits the cards.
 
-Why: the model states of this plan are not derived in this version, so a plan without a fault may still
+Why: what a card of this plan holds is not derived in this version, so a plan without a fault may still
     overfill its cards, and a policy about `memory` is silent.
 
 Example:
@@ -48,8 +48,8 @@ _NOT_DERIVED = "in this version"
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
-    """Model states that no formula gives; what is merely not written or faulty is none of this."""
-    total = facts["memory.states"]
+    """Memory that no formula gives; what is merely not written or faulty is none of this."""
+    total = facts["memory.total"]
     if not isinstance(total, Unknown) or not total.reason.endswith(_NOT_DERIVED):
         return
     span = place(plan, *(path for path in total.missing if stands(plan, path)), "model")

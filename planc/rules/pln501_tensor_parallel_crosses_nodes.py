@@ -98,7 +98,7 @@ def _advice(plan: Plan, facts: Facts) -> Iterator[Repair]:
     unit = "node" if facts["cluster.domain"] == facts["cluster.gpus_per_node"] else "domain"
     suits, fits = tensor_suits(plan, facts), tensor_fits(plan, facts)
     # DeepSpeed has no pipeline beside stages 2 and 3 (PLN109), and FSDP2 in accelerate none at all.
-    stage, engine = facts["shard.stage"], facts.engine.name
+    stage, engine = facts["shard.stage"], facts.engine.runtime
     by_accelerate = engine == "fsdp2" and plan.emits("accelerate", "transformers")
     unpiped = by_accelerate or (engine == "deepspeed" and (not known(stage) or 1 < stage))
 

@@ -13,7 +13,7 @@ PLAN = f"""\
 gpu card {{ memory = 80 GiB  bf16 = true }}
 cluster c {{ gpu = card  nodes = {HUGE}  gpus_per_node = 7 }}
 model m {{ layers = {HUGE}  hidden = {HUGE}  heads = 4  ffn = {HUGE}  vocab = {HUGE} }}
-policy p {{ require memory.total < 1 GB  because "{{memory.total}} on {{cluster.nodes}} nodes" }}
+policy p {{ require memory.states < 1 GB  because "{{memory.states}} on {{cluster.nodes}} nodes" }}
 plan run {{
   model     = m
   cluster   = c
