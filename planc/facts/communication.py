@@ -47,7 +47,6 @@ def tensor_time(
 
     Formula: collectives x time of one over w h T bytes
     Source: `collectives.py`.
-    Assumes: none of it is hidden by the products, which wait for it.
     """
     group = links(tensor, 1.0, domain, world, intra, inter, capability)
     if isinstance(group, Unknown):
@@ -55,6 +54,18 @@ def tensor_time(
     num_bytes = width * hidden * tokens
     each = where(sequence, scatter_time(group, num_bytes, 1.0), all_reduce_time(group, num_bytes, 1.0))
     return where(1 < tensor, collectives * each, 0.0)
+
+
+@in_floats
+def tensor_exposed(seconds: Any, overlaps: Any, sequence: Any, family: Any) -> Any:
+    """Seconds of those collectives that computation does not hide, for a layer and micro batch.
+
+    Formula: all of it; a share less where Megatron overlaps gathers and scatters with the products beside them
+    Source: TransformerEngine, user buffers (tp-comm-overlap), which need sequence parallelism; see `constants.py`.
+    """
+    if not overlaps or family != "megatron":
+        return seconds
+    return seconds * where(sequence, 1 - constants.TENSOR_OVERLAP.value, 1.0)
 
 
 @in_floats
@@ -243,6 +254,7 @@ FACTS = (
     Fact("layer.tensor_messages", "count", tensor_collectives, ("recompute", _AGAIN, "parallel.sequence")),
     Fact("layer.tensor_bytes", "bytes", tensor_bytes, (_T, _W, _H, _TENSOR, "layer.tensor_messages", "parallel.sequence")),
     Fact("layer.tensor_time", "s", tensor_time, (_T, _W, _H, _TENSOR, "layer.tensor_messages", "parallel.sequence", *_CLUSTER, "cluster.gpu.compute_capability?")),
+    Fact("layer.tensor_exposed", "s", tensor_exposed, ("layer.tensor_time", "communication.overlapped", "parallel.sequence", "engine.family")),
     Fact("layer.context_bytes", "bytes", context_bytes, ("context?", _T, _W, "model.heads", "model.kv_heads", "model.head_dim", _TENSOR, "parallel.context", _AGAIN)),
     Fact("layer.context_messages", "count", context_messages, ("context?", "parallel.context", _AGAIN)),
     Fact("layer.context_time", "s", context_time, ("context?", "layer.context_bytes", "parallel.context", _TENSOR, *_CLUSTER, _AGAIN)),
@@ -250,7 +262,7 @@ FACTS = (
     Fact("layer.expert_bytes", "bytes", expert_bytes, (_T, _W, _H, "model.experts.top_k?", "parallel.expert", _TENSOR, "expert.dispatch?", "model.experts.count?", _AGAIN)),
     Fact("layer.expert_messages", "count", expert_messages, ("parallel.expert", _AGAIN)),
     Fact("layer.expert_time", "s", expert_time, ("layer.expert_bytes", "parallel.expert", "parallel.expert_tensor", *_CLUSTER, _AGAIN)),
-    *_axis("tensor", _LAYERS, "layer.tensor_time"),
+    *_axis("tensor", _LAYERS, "layer.tensor_exposed"),
     *_axis("context", _LAYERS, "layer.context_exposed"),
     *_axis("expert", _MOE, "layer.expert_time"),
     Fact("communication.pipeline.bytes", "bytes", pipeline_bytes, (_T, _W, _H, _TENSOR, *_CHUNKED)),

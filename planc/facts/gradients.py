@@ -17,10 +17,6 @@ from planc.facts.floats import in_floats
 from planc.facts.links import links
 from planc.plan.model import Unknown
 
-#: Engines that reduce gradients, and gather weights, while they compute.
-_OVERLAPPING = ("fsdp2",)
-
-
 @in_floats
 def most(parameters: tuple[Any, ...]) -> Any:
     """The same, on the stage with most of them.
@@ -178,32 +174,43 @@ def shard_time(
     return found
 
 
+def overlapped(family: Any) -> Any:
+    """Whether gradients are reduced, and weights gathered, while the passes compute.
+
+    Formula: true under FSDP2, else false
+    Source: PyTorch FSDP2 reduces and gathers on streams of their own; Megatron-LM, overlap-grad-reduce, overlap-param-gather and
+        tp-comm-overlap are off unless asked for; nanotron and DeepSpeed reduce after the last backward pass.
+    """
+    return family == "fsdp2"
+
+
 @in_floats
-def data_exposed(seconds: Any, gathered: Any, computed: Any, latency: Any, engine: Any, stage: Any) -> Any:
+def data_exposed(seconds: Any, gathered: Any, computed: Any, latency: Any, overlaps: Any) -> Any:
     """Seconds of the exchange of gradients that computation does not hide.
 
-    Formula: all of it; FSDP2: what is longer, with the gathers of weights, than the passes, shared out between both; and its hops
-    Source: PyTorch FSDP2 reduces and gathers on streams of their own; Megatron-LM overlaps with overlap-grad-reduce only, which is
-        off unless it is asked for; nanotron and DeepSpeed reduce after the last backward pass.
+    Formula: all of it, or where it overlaps, what is longer, with the gathers of weights, than the passes, shared out between both;
+        and its hops
+    Source: see `communication.overlapped`.
     Assumes: ranks wait for each other at each collective, so that hops are never hidden.
     """
-    if engine not in _OVERLAPPING:
+    if not overlaps:
         return seconds
     both = largest(seconds + gathered, 1e-30)
     return largest(seconds + gathered - computed, 0.0) * seconds / both + latency
 
 
 @in_floats
-def shard_exposed(seconds: Any, reduced: Any, computed: Any, latency: Any, engine: Any) -> Any:
+def shard_exposed(seconds: Any, reduced: Any, computed: Any, latency: Any, overlaps: Any) -> Any:
     """Seconds of the gathers of weights that computation does not hide.
 
-    Formula: what is longer, with the reductions of gradients, than the passes, shared out between both; and its hops; DeepSpeed: all
-        that is longer than half of the passes
-    Source: as for the gradients; DeepSpeed, stage3_prefetch_bucket_size.
+    Formula: what is longer, with the reductions of gradients, than the passes, shared out between both; and its hops; where it does not
+        overlap, all of it
+    Source: as for the gradients.
     """
+    if not overlaps:
+        return seconds
     both = largest(seconds + reduced, 1e-30)
-    hidden = computed if engine in _OVERLAPPING or engine == "megatron" else computed / 2
-    return largest(seconds + reduced - hidden, 0.0) * seconds / both + latency
+    return largest(seconds + reduced - computed, 0.0) * seconds / both + latency
 
 
 @in_floats
@@ -232,12 +239,13 @@ FACTS = (
     Fact("communication.data.bytes", "bytes", data_bytes, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "adapter?")),
     Fact("communication.data.messages", "count", data_messages, (_OTHERS, _EXPERTS, _WIDTH, _TIMES, "shard.stage", "engine.name", "engine.family", "shard.bucket?", "pipeline.longest_stage", "communication.data.group")),
     Fact("communication.data.time", "s", data_time, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "communication.data.messages", *_STRIDES, *_CLUSTER, "cluster.gpu.compute_capability?")),
+    Fact("communication.overlapped", "word", overlapped, ("engine.family",)),
     Fact("communication.data.latency", "s", hop_latency, ("communication.data.messages", "shard.group", "cluster.domain", "world.size", "parallel.tensor")),
-    Fact("communication.data.exposed", "s", data_exposed, ("communication.data.time", "communication.shard.time", "step.passes", "communication.data.latency", "engine.family", "shard.stage")),
+    Fact("communication.data.exposed", "s", data_exposed, ("communication.data.time", "communication.shard.time", "step.passes", "communication.data.latency", "communication.overlapped")),
     Fact("communication.shard.gathers", "count", gathers, ("shard.stage", "batch.accumulation", "engine.family")),
     Fact("communication.shard.bytes", "bytes", shard_bytes, (_OTHERS, _EXPERTS, _WEIGHT, *_SHARDED)),
     Fact("communication.shard.messages", "count", shard_messages, ("communication.shard.gathers", "pipeline.longest_stage", "shard.group")),
     Fact("communication.shard.time", "s", shard_time, (_OTHERS, _EXPERTS, _WEIGHT, *_SHARDED, "communication.shard.messages", *_STRIDES, *_CLUSTER)),
     Fact("communication.shard.latency", "s", hop_latency, ("communication.shard.messages", "shard.group", "cluster.domain", "world.size", "parallel.tensor")),
-    Fact("communication.shard.exposed", "s", shard_exposed, ("communication.shard.time", "communication.data.time", "step.passes", "communication.shard.latency", "engine.family")),
+    Fact("communication.shard.exposed", "s", shard_exposed, ("communication.shard.time", "communication.data.time", "step.passes", "communication.shard.latency", "communication.overlapped")),
 )  # fmt: skip

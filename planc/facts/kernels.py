@@ -78,13 +78,15 @@ def wide_matmul_rate(peak: Any, capability: Any) -> Any:
 
 
 @in_floats
-def attention_rate(peak: Any, capability: Any) -> Any:
+def attention_rate(peak: Any, capability: Any, engine: Any) -> Any:
     """Rate that a fused attention kernel reaches, in FLOPs that the causal mask leaves.
 
-    Formula: peak x share, by the card's generation
+    Formula: peak x share, by the card's generation; another under Megatron from Hopper on
     Source: `constants.py`.
     """
     ampere, later = constants.FUSED_ATTENTION_SHARE_AMPERE.value, constants.FUSED_ATTENTION_SHARE.value
+    if engine == "megatron":
+        later = constants.CUDNN_ATTENTION_SHARE.value
     return peak * _share(capability, ampere, later)
 
 
@@ -111,6 +113,6 @@ FACTS = (
     Fact("kernel.attention", "word", attention_kernel, ("precision", _CAPABILITY)),
     Fact("kernel.matmul_rate", "FLOP/s", matmul_rate, ("flops.peak", _CAPABILITY, "precision")),
     Fact("kernel.wide_matmul_rate", "FLOP/s", wide_matmul_rate, ("flops.wide_peak", _CAPABILITY)),
-    Fact("kernel.attention_rate", "FLOP/s", attention_rate, ("flops.wide_peak", _CAPABILITY)),
+    Fact("kernel.attention_rate", "FLOP/s", attention_rate, ("flops.wide_peak", _CAPABILITY, "engine.name")),
     Fact("kernel.memory_rate", "bytes/s", memory_rate, ("cluster.gpu.memory_bandwidth",)),
 )  # fmt: skip

@@ -93,11 +93,12 @@ def expert_time(
 @in_floats
 def elementwise_time(
     tokens: Any, hidden: Any, ffn: Any, gated: Any, count: Any, top_k: Any, expert_ffn: Any, tensor: Any, sequence: Any,
-    layers: Any, moe_layers: Any, memory: Any,
+    layers: Any, moe_layers: Any, fused: Any, memory: Any,
 ) -> Any:  # fmt: skip
     """Seconds of norms, residuals, rotations and activation functions of one layer, forward, and of its many small kernels.
 
-    Formula: T (c h + c' f (2 if gated) / t) / memory rate + a constant; h / t with sequence parallelism; in MoE layers top_k experts' f
+    Formula: T (c h + c' f (2 if gated) / t) / memory rate, less where they are fused, + a constant; h / t with sequence
+        parallelism; in MoE layers top_k experts' f
     Source: `constants.py`.
     """
     dense = where(layers <= moe_layers, 0.0, ffn)
@@ -105,7 +106,8 @@ def elementwise_time(
     split = where(sequence, tensor, 1.0)
     traffic = constants.HIDDEN_TRAFFIC.value * hidden / split
     traffic = traffic + constants.FFN_TRAFFIC.value * wide * (2 if gated else 1) / tensor
-    return tokens * traffic / memory + constants.KERNEL_TIME.value
+    left = constants.FUSED_TRAFFIC_SHARE.value if fused else 1.0
+    return tokens * traffic * left / memory + constants.KERNEL_TIME.value
 
 
 @in_floats
@@ -148,16 +150,17 @@ def layer_compute(
 
 @in_floats
 def head_time(
-    tokens: Any, width: Any, hidden: Any, vocab: Any, tensor: Any, rate: Any, memory: Any
+    tokens: Any, width: Any, hidden: Any, vocab: Any, tensor: Any, rate: Any, memory: Any, kept: Any
 ) -> Any:  # fmt: skip
     """Seconds of output layer and loss for a micro batch, forward and backward.
 
-    Formula: 3 x (2 T V h / t / rate + traffic of the product) + traffic of the loss, a constant x T V / t
-    Source: `kernel.wide_matmul_rate`, `constants.py`.
+    Formula: 3 x (2 T V h / t / rate + traffic of the product) + traffic of the loss: a constant x bytes that it keeps x T V / t
+    Source: `kernel.wide_matmul_rate`, `constants.py`; `memory.logit_width`.
     """
     rows = vocab / tensor
     product = _products(tokens, width, rows * hidden, hidden + rows, rate, memory)
-    return 3 * product + constants.LOGIT_TRAFFIC.value * tokens * rows / memory
+    copies = constants.LOGIT_TRAFFIC.value * (12 if kept is None else kept)
+    return 3 * product + copies * tokens * rows / memory
 
 
 def _products(tokens: Any, width: Any, weights: Any, beside: Any, rate: Any, memory: Any) -> Any:
@@ -185,7 +188,7 @@ FACTS = (
     )),
     Fact("layer.elementwise", "s", elementwise_time, (
         _T, "model.hidden", "model.ffn", "model.gated", "model.experts.count?", "model.experts.top_k?", "model.experts.ffn?", _TENSOR,
-        "parallel.sequence", "model.layers", "model.moe_layers", _MEMORY,
+        "parallel.sequence", "model.layers", "model.moe_layers", "memory.fused", _MEMORY,
     )),
     Fact("layer.recomputed", "share", recomputed_share, ("recompute", "recompute.method?", "recompute.layers?", "model.layers", "parallel.pipeline", "pipeline.chunks?")),
     Fact("layer.compute", "s", layer_compute, (
@@ -196,5 +199,5 @@ FACTS = (
         "layer.projections", "layer.scores", "layer.experts", "layer.elementwise", "layer.recomputed", "recompute", "kernel.attention",
         "engine.family", "model.gated",
     )),
-    Fact("layer.head", "s", head_time, (_T, _W, "model.hidden", "parallel.padded_vocab", _TENSOR, "kernel.wide_matmul_rate", _MEMORY)),
+    Fact("layer.head", "s", head_time, (_T, _W, "model.hidden", "parallel.padded_vocab", _TENSOR, "kernel.wide_matmul_rate", _MEMORY, "memory.logit_width~")),
 )  # fmt: skip

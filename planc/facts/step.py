@@ -40,7 +40,7 @@ def least_layer_time(
 def layer_exchange(tensor: Any, context: Any, factor: Any) -> Any:
     """Seconds of exchange inside a layer that its computation does not hide, for a micro batch.
 
-    Formula: (tensor + what is exposed of context) x calibration.communication
+    Formula: (what is exposed of tensor and of context ranks' exchange) x calibration.communication
     Source: definition.
     """
     return (tensor + context) * (1.0 if factor is None else factor)
@@ -228,7 +228,7 @@ _PASS, _M = "stage.pass", "batch.accumulation"
 
 FACTS = (
     Fact("layer.least_time", "s", least_layer_time, ("engine.name", "layer.recomputed", "parallel.tensor", "parallel.pipeline", "parallel.sequence", "cluster.domain", "world.size")),
-    Fact("layer.exchange", "s", layer_exchange, ("layer.tensor_time", "layer.context_exposed", _COMMUNICATION)),
+    Fact("layer.exchange", "s", layer_exchange, ("layer.tensor_exposed", "layer.context_exposed", _COMMUNICATION)),
     Fact("layer.time", "s", layer_time, ("layer.compute", "layer.exchange", "layer.least_time", _COMPUTE)),
     Fact("layer.moe_time", "s", moe_layer_time, ("layer.expert_compute", "layer.exchange", "layer.expert_time", "layer.least_time", _COMPUTE, _COMMUNICATION)),
     Fact("step.sends", "s", sends, ("communication.pipeline.exposed", _COMMUNICATION)),

@@ -133,6 +133,7 @@ def _given(row: Row, model: dict[str, Any], system: str, precision: str) -> dict
         "parallel.expert": int(row["ep"] or 1), "parallel.expert_tensor": tensor, "shard.stage": 1,
         "precision": "fp8" if precision.startswith("FP8") else "bf16", "precision.gradients": "bf16",
         "pipeline": "interleaved" if 1 < chunks else "1f1b", **({"pipeline.chunks": chunks} if 1 < chunks else {}),
+        "communication.overlapped": True,  # their recipes ask for all three overlaps
     }  # fmt: skip
 
 
