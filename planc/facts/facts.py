@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from planc.facts.engine import Engine, engine_value
-from planc.facts.fact import Fact
+from planc.facts.fact import Fact, path_of
 from planc.plan.model import Plan, Unknown
 
 _SUBJECTS = (
@@ -45,9 +45,10 @@ class Facts:
         values = self._values
         if path not in values:
             if self._whole is not None and path not in STAGED:
-                return self._whole[path]
-            fact = FACTS.get(path)
-            values[path] = self._field(path) if fact is None else self._derive(fact)
+                values[path] = self._whole[path]
+            else:
+                fact = FACTS.get(path)
+                values[path] = self._field(path) if fact is None else self._derive(fact)
         return values[path]
 
     def unknown(self, paths: tuple[str, ...]) -> list[tuple[str, Unknown]]:
@@ -71,16 +72,24 @@ class Facts:
 
     def given(self, path: str) -> Any:
         """What a formula is given for an input path, its suffix included; see `Fact.inputs`."""
-        if path.endswith("[]"):
-            stages = self.stages
-            if isinstance(stages, Unknown):
-                return stages
-            values = tuple(stage[path[:-2]] for stage in stages)
-            return next((value for value in values if isinstance(value, Unknown)), values)
-        if path.endswith("~"):
-            value = self.given(path[:-1])
-            return None if isinstance(value, Unknown) else value
-        return self._optional(path[:-1]) if path.endswith("?") else self[path]
+        return self._passed(*_parsed(path))
+
+    def _passed(self, path: str, how: str) -> Any:
+        """The value of an input, by how it is passed."""
+        if not how:
+            return self[path]
+        if how == "?":
+            return self._optional(path)
+        value = self._of_stages(path) if how.startswith("[]") else self[path]
+        return None if how.endswith("~") and isinstance(value, Unknown) else value
+
+    def _of_stages(self, path: str) -> Any:
+        """The values of all judged stages, or why one of them is not known."""
+        stages = self.stages
+        if isinstance(stages, Unknown):
+            return stages
+        values = tuple(stage[path] for stage in stages)
+        return next((value for value in values if isinstance(value, Unknown)), values)
 
     def _field(self, path: str) -> Any:
         if path.startswith("engine."):
@@ -103,17 +112,17 @@ class Facts:
 
     def _derive(self, fact: Fact) -> Any:
         values: list[Any] = []
-        reason = ""
-        missing: list[str] = []
-        for path in fact.inputs:
-            value = self.given(path)
-            if isinstance(value, Unknown):
-                reason = reason or value.reason
-                missing.extend(name for name in value.missing or (path,) if name not in missing)
+        known = self._values
+        unknown: list[tuple[str, Unknown]] = []
+        for path, how in _INPUTS[fact.path]:
+            value = known[path] if not how and path in known else self._passed(path, how)
+            if value.__class__ is Unknown:
+                unknown.append((path, value))
             values.append(value)
-        if missing:
-            return Unknown(reason, tuple(missing))
-        return fact.formula(*values)
+        if not unknown:
+            return fact.formula(*values)
+        missing = dict.fromkeys(name for path, value in unknown for name in value.missing or (path,))
+        return Unknown(unknown[0][1].reason, tuple(missing))
 
 
 def _collect() -> dict[str, Fact]:
@@ -125,20 +134,26 @@ def _collect() -> dict[str, Fact]:
     return found
 
 
-def _staged(facts: Mapping[str, Fact]) -> frozenset[str]:
+def _parsed(given: str) -> tuple[str, str]:
+    """The path that an input names, and how it is passed: `?`, `~`, `[]`, `[]~`, or plainly."""
+    path = path_of(given)
+    return path, given[len(path) :]
+
+
+def _staged(inputs: Mapping[str, tuple[tuple[str, str], ...]]) -> frozenset[str]:
     """Paths of the facts that differ from stage to stage: those that read its index, and those that read them."""
     found = {STAGE}
     while True:
-        more = {path for path, fact in facts.items() if path not in found and not found.isdisjoint(_plain(fact))}
+        more = {
+            path
+            for path, names in inputs.items()
+            if path not in found and any(name in found and not how.startswith("[]") for name, how in names)
+        }
         if not more:
             return frozenset(found)
         found |= more
 
 
-def _plain(fact: Fact) -> set[str]:
-    """Inputs of a fact without `?` and `~`; what is taken of all stages keeps its `[]` and is of none."""
-    return {path.rstrip("?~") for path in fact.inputs}
-
-
 FACTS = _collect()
-STAGED = _staged(FACTS)
+_INPUTS = {path: tuple(map(_parsed, fact.inputs)) for path, fact in FACTS.items()}
+STAGED = _staged(_INPUTS)
