@@ -56,7 +56,7 @@ def total(*terms: Any) -> Any:
 
 def wide(value: Any) -> Any:
     """An array in floats, so that its products may pass 2^63; a number as it is."""
-    return value * 1.0 if is_array(value) else value
+    return value * 1.0 if is_array(value) and value.dtype.kind != "f" else value
 
 
 def whole(dividend: Any, divisor: Any) -> Any:
@@ -80,22 +80,24 @@ def rounded_up(dividend: Any, divisor: Any) -> Any:
 
 def where(condition: Any, yes: Any, no: Any) -> Any:
     """`yes` where the condition holds, else `no`; item by item where the condition is an array."""
-    if is_array(condition):
-        return condition * _plain(yes) + (1 - condition) * _plain(no)
-    return yes if condition else no
+    if not is_array(condition):
+        return yes if condition else no
+    if condition.ndim == 0:  # a numpy scalar is one number
+        return yes if condition else no
+    return import_module("numpy").where(condition, _plain(yes), _plain(no))
 
 
 def largest(left: Any, right: Any) -> Any:
     """The larger of two numbers, item by item where one is an array."""
     if is_array(left) or is_array(right):
-        return where(left > right, left, right)
+        return import_module("numpy").maximum(_plain(left), _plain(right))
     return max(left, right)
 
 
 def smallest(left: Any, right: Any) -> Any:
     """The smaller of two numbers, item by item where one is an array."""
     if is_array(left) or is_array(right):
-        return where(left < right, left, right)
+        return import_module("numpy").minimum(_plain(left), _plain(right))
     return min(left, right)
 
 

@@ -46,5 +46,5 @@ def _as_float(value: Any) -> Any:
     if value is None or isinstance(value, (bool, str, float, Unknown)):
         return value
     if is_array(value):
-        return value if value.dtype.kind == "b" else value * 1.0
+        return value if value.dtype.kind in "bf" else value * 1.0
     return float(value) if hasattr(value, "numerator") else value

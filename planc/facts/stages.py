@@ -14,15 +14,16 @@ from planc.facts.pipeline import in_flight
 from planc.plan.model import Unknown
 
 
-def judged_stages(stages: Any, layers: Any, dense: Any, stated: Any) -> Any:
+def judged_stages(stages: Any, layers: Any, dense: Any, stated: Any, engine: Any) -> Any:
     """Stages of which one is the fullest and one the slowest, counted from 0.
 
-    Formula: the first three, the last two, and the first without leading dense layers; all of them with `pipeline.layers`
+    Formula: the first two, the last, and the first without leading dense layers; with nanotron's walk the third and the last but one;
+        all of them with `pipeline.layers`
     Source: stages between the ends are alike, and the earlier one holds no fewer micro batches.
     """
     if stated is not None and not is_array(stages):
         return tuple(range(min(stages, len(stated))))
-    marks = [0, 1, 2, stages - 2, stages - 1]
+    marks = [0, 1, stages - 1, *((2, stages - 2) if engine == "nanotron" else ())]
     if dense is not None and layers is not None:
         marks.append(rounded_up(dense, largest(whole(layers, stages), 1)))
     found = tuple(smallest(largest(mark, 0), stages - 1) for mark in marks)
@@ -173,7 +174,7 @@ _SPLIT = (
 )  # fmt: skip
 
 FACTS = (
-    Fact("pipeline.judged_stages", "count", judged_stages, ("parallel.pipeline", "model.layers~", "model.experts.dense_layers?", "pipeline.layers?")),
+    Fact("pipeline.judged_stages", "count", judged_stages, ("parallel.pipeline", "model.layers~", "model.experts.dense_layers?", "pipeline.layers?", "engine.name")),
     Fact("stage.has_embedding", "word", has_embedding, ("stage.index",)),
     Fact("stage.has_head", "word", has_head, ("stage.index", "parallel.pipeline", "model.layers", "engine.name", "model.hidden", "model.ffn", "model.vocab")),
     Fact("stage.layers", "layers", stage_layers, _SPLIT),
