@@ -39,6 +39,7 @@ lint: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.lint
+	$(BIN)/python -m benchmarks.bulk
 
 # Needs the measurements in ../shared/facts/tables.
 accuracy: $(VENV)/installed-dev
