@@ -116,7 +116,7 @@ class Facts:
         unknown: list[tuple[str, Unknown]] = []
         for path, how in _INPUTS[fact.path]:
             value = known[path] if not how and path in known else self._passed(path, how)
-            if value.__class__ is Unknown:
+            if isinstance(value, Unknown):  # or one that says more, such as NotWhole
                 unknown.append((path, value))
             values.append(value)
         if not unknown:
