@@ -55,6 +55,10 @@ class Facts:
         """Those of the paths that are not known, each with the reason."""
         return [(path, value) for path in paths if isinstance(value := self[path], Unknown)]
 
+    def changed(self, given: Mapping[str, Any], engine: Engine | None = None) -> Facts:
+        """The facts of the same plan with other values of fields or facts, or of another engine."""
+        return Facts(self.plan, engine or self.engine, {**self._given, **given})
+
     def at_stage(self, index: Any) -> Facts:
         """The facts of one stage of the pipeline, counted from 0; an array gives each layout a stage of its own."""
         view = Facts(self.plan, self.engine, {path: value for path, value in self._given.items() if path in STAGED})

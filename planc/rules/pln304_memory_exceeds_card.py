@@ -45,14 +45,14 @@ from planc.diagnostics.amounts import size_text
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._memory import fault, is_sure, needs_most
+from planc.rules._memory import fault, is_certain, needs_most
 from planc.rules.rule import Rule
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Live tensors over the card's usable memory, however the layers are computed; model states alone are PLN301's."""
     capacity = facts["memory.capacity"]
-    if facts["memory.states"] > capacity or not is_sure(plan, facts) or not needs_most(plan, facts, "memory.peak"):
+    if facts["memory.states"] > capacity or not is_certain(facts) or not needs_most(plan, facts, "memory.peak"):
         return
     in_gib = "iB" in plan["cluster.gpu.memory"].span.text
     needed = size_text(facts["memory.peak"], in_gib)
