@@ -81,7 +81,7 @@ def all_to_all_time(group: Group, num_bytes: Any, messages: Any) -> Any:
     n = largest(group.ranks, 1.0)
     inside, far = num_bytes * (group.members - 1) / n, num_bytes * (n - group.members) / n
     near = _over(inside, group.intra, constants.RING_SHARE.value)
-    across = _over(far, group.inter, constants.FAR_SHARE.value)
+    across = _over(far, group.inter, constants.SEND_SHARE.value)
     hop = where(group.ranks <= group.members, constants.HOP_TIME.value, constants.FAR_HOP_TIME.value)
     return largest(near, across) + messages * (n - 1) * hop
 

@@ -173,10 +173,9 @@ def pipeline_time(num_bytes: Any, bandwidth: Any, stages: Any, passes: Any, chun
     Assumes: a stage waits for what it receives: sends are not hidden.
     """
     far = domain < world
-    share = where(far, constants.FAR_SHARE.value, constants.RING_SHARE.value)
     hop = where(far, constants.FAR_HOP_TIME.value, constants.HOP_TIME.value)
     messages = 2 * passes * (1.0 if chunks is None else chunks)
-    return where(1 < stages, num_bytes / (bandwidth * share) + messages * hop, 0.0)
+    return where(1 < stages, num_bytes / (bandwidth * constants.SEND_SHARE.value) + messages * hop, 0.0)
 
 
 @in_floats
