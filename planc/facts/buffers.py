@@ -44,6 +44,18 @@ def gradients_in_backward(
     return share if isinstance(share, Unknown) else where(accumulation <= 1, product(gradients, share), gradients)
 
 
+def gradients_at_end(gradients: Any, accumulation: Any, family: Any, ends: Any, others: Any, experts: Any) -> Any:
+    """Bytes of gradients that are there when those of embedding and output layer are reduced.
+
+    Formula: all; with one micro batch a step under FSDP2 those of the layers, gradients x (1 - parameters of the ends / N)
+    Source: as for the loss.
+    """
+    if family != "fsdp2":
+        return gradients
+    share = divide(ends, largest(others + experts, 1))
+    return share if isinstance(share, Unknown) else where(accumulation <= 1, product(gradients, 1 - share), gradients)
+
+
 def working_set_bytes(
     layer: Any, ends: Any, others: Any, experts: Any, layers: Any, stage: Any, family: Any, compute: Any, reduced: Any, rows: Any,
     hidden: Any, tensor: Any, has_head: Any,
@@ -66,13 +78,26 @@ def working_set_bytes(
     return where(2 <= stage, needed, 0)
 
 
-def ends_working_set_bytes(ends: Any, stage: Any, family: Any, compute: Any, reduced: Any) -> Any:
-    """Bytes of the gradients of embedding and output layer at the end of the backward pass, before they are shared out.
+def ends_working_set_bytes(
+    ends: Any, layer: Any, stage: Any, family: Any, compute: Any, reduced: Any, rows: Any, hidden: Any, tensor: Any,
+    has_head: Any, has_embedding: Any,
+) -> Any:  # fmt: skip
+    """Bytes of weights and gradients of embedding and output layer at the end of the backward pass, before they are shared out.
 
-    Formula: FSDP2 from stage 2 on: their parameters x (bytes in the products + bytes as they are reduced); else 0
-    Source: PyTorch's FSDP2 memory tracker.
+    Formula: FSDP2 from stage 2 on, the larger of: their parameters x (bytes in the products + bytes as they are reduced); while the
+        embedding's gradient is made, w (V h + 2 V h / t), w (V h + V h) for t = 1, with the output layer's, their parameters gathered
+        at stage 3, and the gradients of the first layer as they are reduced; else 0
+    Source: PyTorch's FSDP2 memory tracker: the gradient of an embedding that is split over tensor ranks is made whole.
     """
-    return where(2 <= stage, product(ends, compute + reduced), 0) if family == "fsdp2" else 0
+    if family != "fsdp2":
+        return 0
+    part = divide(rows * hidden, tensor)
+    if isinstance(part, Unknown):
+        return part
+    made = where(has_embedding, rows * hidden + where(tensor == 1, 0, part), 0) + where(has_head, part, 0)
+    made = made + where(3 <= stage, ends, 0)
+    embedding = where(has_embedding, product(made, compute) + product(layer, reduced), 0)
+    return where(2 <= stage, largest(product(ends, compute + reduced), embedding), 0)
 
 
 def backward_activations(activations: Any, per_layer: Any, ends: Any, layers: Any, family: Any) -> Any:
@@ -136,13 +161,13 @@ def peak_moment(loss: Any, backward: Any, end: Any) -> Any:
     return at_largest((loss, backward, end), (0, 1, 2))
 
 
-def gradients_at_peak(moment: Any, loss: Any, backward: Any, gradients: Any) -> Any:
+def gradients_at_peak(moment: Any, loss: Any, backward: Any, end: Any, gradients: Any) -> Any:
     """Bytes of gradients at the peak of the step.
 
     Formula: those of the moment at which the stage holds most; all, where that is not known
     Source: definition.
     """
-    return gradients if moment is None else _at_moment(moment, loss, backward, gradients)
+    return gradients if moment is None else _at_moment(moment, loss, backward, end)
 
 
 def working_set_at_peak(moment: Any, backward: Any, end: Any) -> Any:
@@ -181,11 +206,15 @@ _N = ("stage.parameters", "stage.expert_parameters")
 FACTS = (
     Fact("stage.loss_gradients", "bytes", gradients_at_loss, ("stage.gradients", "batch.accumulation", "engine.family")),
     Fact("stage.backward_gradients", "bytes", gradients_in_backward, ("stage.gradients", "batch.accumulation", "engine.family", "stage.largest_layer", *_N)),
+    Fact("stage.end_gradients", "bytes", gradients_at_end, ("stage.gradients", "batch.accumulation", "engine.family", "stage.end_parameters", *_N)),
     Fact("stage.gathered", "bytes", working_set_bytes, (
         "stage.largest_layer", "stage.end_parameters", *_N, "stage.layers", "shard.stage", "engine.family", "memory.compute_width",
         "memory.gradient_width", "parallel.padded_vocab", "model.hidden", "parallel.tensor", "stage.has_head",
     )),
-    Fact("stage.ends_gathered", "bytes", ends_working_set_bytes, ("stage.end_parameters", "shard.stage", "engine.family", "memory.compute_width", "memory.gradient_width")),
+    Fact("stage.ends_gathered", "bytes", ends_working_set_bytes, (
+        "stage.end_parameters", "stage.largest_layer", "shard.stage", "engine.family", "memory.compute_width", "memory.gradient_width",
+        "parallel.padded_vocab", "model.hidden", "parallel.tensor", "stage.has_head", "stage.has_embedding",
+    )),
     Fact("stage.backward_activations", "bytes", backward_activations, ("stage.activations", "stage.layer_activations", "stage.end_activations", "stage.layers", "engine.family")),
     Fact("stage.temporary", "bytes", temporary_bytes, (
         "stage.recomputed", "engine.family", "batch.tokens_per_card", "memory.activation_width", "model.hidden", "model.ffn",
@@ -193,9 +222,9 @@ FACTS = (
     )),
     Fact("stage.at_loss", "bytes", moment_bytes, ("stage.loss_gradients", "stage.activations", "stage.logits")),
     Fact("stage.in_backward", "bytes", moment_bytes, ("stage.backward_gradients", "stage.gathered", "stage.backward_activations", "stage.temporary")),
-    Fact("stage.at_end", "bytes", moment_bytes, ("stage.gradients", "stage.ends_gathered")),
+    Fact("stage.at_end", "bytes", moment_bytes, ("stage.end_gradients", "stage.ends_gathered")),
     Fact("stage.moment", "count", peak_moment, ("stage.at_loss", "stage.in_backward", "stage.at_end")),
-    Fact("stage.live_gradients", "bytes", gradients_at_peak, ("stage.moment~", "stage.loss_gradients~", "stage.backward_gradients~", "stage.gradients")),
+    Fact("stage.live_gradients", "bytes", gradients_at_peak, ("stage.moment~", "stage.loss_gradients~", "stage.backward_gradients~", "stage.end_gradients~", "stage.gradients")),
     Fact("stage.working_set", "bytes", working_set_at_peak, ("stage.moment", "stage.gathered", "stage.ends_gathered")),
     Fact("stage.live_activations", "bytes", activations_at_peak, ("stage.moment", "stage.activations", "stage.backward_activations")),
     Fact("stage.transient", "bytes", transient_at_peak, ("stage.moment", "stage.logits", "stage.temporary")),
