@@ -157,7 +157,10 @@ def parser() -> argparse.ArgumentParser:
         "in `calibration { }`. Reads logs of Megatron-LM, torchtitan and DeepSpeed, and tables (.csv, .jsonl).",
     )
     made.add_argument(
-        "files", nargs="+", metavar="PLAN|LOG", help="a plan file, then the logs and tables that are of it; then more such"
+        "files",
+        nargs="+",
+        metavar="PLAN|LOG",
+        help="a plan file, then the logs and tables that are of it; then more such",
     )
     made.add_argument("--plan", metavar="NAME", help="the plan that is meant where a file has several")
     made.add_argument(

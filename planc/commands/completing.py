@@ -117,6 +117,32 @@ def _values(action: argparse.Action, place: _Place, current: str) -> Iterable[An
     return finder(place, current) if finder is not None else ()
 
 
+def _models(place: _Place, current: str) -> Iterator[Answer]:
+    from planc.commands.asking import catalogue_names
+    from planc.commands.files import Files
+
+    return map(Answer, catalogue_names(Files(), "model"))
+
+
+def _cards(place: _Place, current: str) -> Iterator[Answer]:
+    from planc.commands.asking import catalogue_names
+    from planc.commands.files import Files
+
+    return map(Answer, catalogue_names(Files(), "gpu"))
+
+
+def _trainers(place: _Place, current: str) -> Iterator[Answer]:
+    from planc.advice.trainers import TRAINERS
+
+    return map(Answer, TRAINERS)
+
+
+def _precisions(place: _Place, current: str) -> Iterator[Answer]:
+    from planc.plan.schema import SECTIONS
+
+    return (Answer(word) for field in SECTIONS["plan"] if field.name == "precision" for word in field.type.words)
+
+
 def _rules(place: _Place, current: str) -> Iterator[Answer]:
     from planc.kinds import all_kinds
 
@@ -196,6 +222,11 @@ _OF_METAVAR: dict[str, _Finder] = {
     "CODE|NAME": _rules,
     "RULES": _rules_by_commas,
     "PATH=VALUE": _settings,
+    "MODEL": _models,
+    "GPU": _cards,
+    "TRAINER": _trainers,
+    "DTYPE": _precisions,
+    "PLAN": lambda place, current: (PLANS,),
 }
 
 #: The same for options whose word means something else with others.

@@ -18,6 +18,7 @@ COMMANDS = {
     "fmt": "give plan files the canonical layout",
     "compile": "write the files that a plan's targets take",
     "explain": "show every derived number with its formula and inputs",
+    "advise": "say which split a model needs on a cluster, and end in a plan",
     "calibrate": "compare predictions with what runs measured",
     "diff": "show what changes between two plans, and what that does to every number",
     "test": "run the cases beside a policy",

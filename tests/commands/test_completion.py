@@ -28,7 +28,10 @@ from tests.commands.cli import CLEAN, ROOT, environment, planc
 from tests.commands.terminal import Terminal
 
 #: Values that nobody can propose, as they are the user's own.
-FREE = {"--against REVISION", "--skip STEPS", "--step-time TIME"}
+FREE = {
+    "--against REVISION", "--global-batch N", "--gpus N", "--gpus-per-node N", "--network SPEED", "--sequence-length N",
+    "--skip STEPS", "--step-time TIME", "--tokens AMOUNT",
+}  # fmt: skip
 
 FORMATS = ("concise", "github", "gitlab", "json", "junit", "sarif", "text")
 
@@ -87,6 +90,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["explain", "--step-time", ""], []),
         (["explain", "a.plan", "--why", "world.s"], ["world.size"]),
         (["explain", "a.plan", "--why", "parallel.te"], ["parallel.tensor"]),
+        (["advise", "--model", "mixtral"], ["mixtral-8x7b"]),
+        (["advise", "--gpu", "l4"], ["l4-24gb"]),
+        (["advise", "--trainer", "m"], ["megatron"]),
+        (["advise", "--precision", "fp1"], ["fp16"]),
+        (["advise", "-o", ""], [":plans"]),
         (["calibrate", "run.plan", ""], [":files"]),
         (["calibrate", "run.plan", "--skip", ""], []),
         (["test", ""], [":folders"]),

@@ -1,0 +1,167 @@
+"""`planc advise`: which split when, from one card to many, ending in a plan that planc itself finds no fault with."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from planc.commands import output
+from planc.commands.arguments import Parser, parsed
+from planc.commands.configuring import Configurations
+from planc.commands.files import Files, reason_of
+from planc.commands.output import CannotWork, is_error
+from planc.commands.settling import settle
+from planc.diagnostics.text import visible
+from planc.source import Source
+
+if TYPE_CHECKING:
+    from planc.advice.ladder import Ladder
+    from planc.advice.layouts import Question, Trial
+    from planc.advice.writing import Given
+    from planc.diagnostics.diagnostic import Diagnostic
+
+#: Layouts of which the first that planc finds no fault with is taken.
+_CHECKED = 30
+
+
+def run(arguments: list[str]) -> int:
+    """Exit status: 0 with a plan, 1 if no layout would do."""
+    from planc.advice.ladder import climb
+    from planc.advice.layouts import question
+    from planc.advice.telling import told
+    from planc.commands.asking import asked_of
+    from planc.plan.model import Unknown
+
+    options = parsed(parser(), arguments)
+    files = Files()
+    given, final, plans, assumed, known = asked_of(files, options)
+    questions: list[Question] = []
+    for trainer, plan in plans:
+        asked = question(plan, trainer)
+        if isinstance(asked, Unknown):
+            needs = f"; it needs {', '.join(map(output.quoted, asked.missing))}" if asked.missing else ""
+            raise CannotWork(f"no advice without numbers: {asked.reason}{needs}")
+        questions.append(asked)
+    ladder = climb(questions)
+    output.write("".join(f"{visible(line)}\n" for line in told(ladder, questions[0], assumed)))
+    chosen, refused = _first_without_fault(files, given, ladder, known)
+    if chosen is None:
+        return _fall_short(files, questions, ladder, refused)
+    _show(final, chosen, options)
+    return 0
+
+
+def _first_without_fault(
+    files: Files, given: Given, ladder: Ladder, known: frozenset[tuple[str, str]]
+) -> tuple[Trial | None, tuple[Diagnostic, ...]]:
+    """The first layout whose plan draws no fault but the known ones, and what the plan of the first of all drew."""
+    from planc.advice.writing import written
+
+    refused: tuple[Diagnostic, ...] = ()
+    for trial in ladder.ranking[:_CHECKED]:
+        found = _faults(files, written(given, trial.question, trial.layout))
+        found = tuple(each for each in found if (each.code, each.message) not in known)
+        if not found:
+            return trial, refused
+        refused = refused or found
+    return None, refused
+
+
+def _faults(files: Files, text: str) -> tuple[Diagnostic, ...]:
+    """What `planc lint` says of a plan, and what would keep it from being compiled."""
+    from planc.compiler import analyse, open_fields
+    from planc.reporting.configuration import Chosen
+
+    source = Source("advised.plan", text)
+    analysis = analyse((source,), files.load)
+    found = [*analysis.diagnostics, *(each for plan in analysis.plans for each in open_fields(plan))]
+    return settle(found, (source,), Configurations(files, use=False), Chosen(), ()).diagnostics
+
+
+def _show(given: Given, chosen: Trial, options: argparse.Namespace) -> None:
+    from planc.advice.telling import layout_text, numbers
+    from planc.advice.writing import written
+
+    lines = [f"advice: {layout_text(chosen)}, trained by {chosen.question.trainer.name}"]
+    lines.extend(f"  {line}" for line in numbers(chosen))
+    output.write("\n" + "".join(f"{visible(line)}\n" for line in lines) + "\n")
+    text = written(given, chosen.question, chosen.layout)
+    if options.output is None:
+        output.write(text)
+        return
+    try:
+        with open(options.output, "w" if options.force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise CannotWork(f"{output.quoted(options.output)} is there already; `--force` overwrites it") from None
+    except OSError as error:
+        raise CannotWork(f"cannot write {output.quoted(options.output)}: {reason_of(error)}") from error
+    output.write(f"wrote {visible(options.output)}\n")
+
+
+def _fall_short(files: Files, questions: list[Question], ladder: Ladder, refused: tuple[Diagnostic, ...]) -> int:
+    from planc.advice.falling_short import remedies
+
+    output.write("\nno layout would do\n")
+    if refused:
+        worst = next(filter(is_error, refused), refused[0])
+        output.write(f"  the best that fits is faulty: {visible(worst.message)} ({worst.code})\n")
+    elif ladder.least is not None:
+        lines = remedies(questions, ladder.least, _memory_of_cards(files))
+        output.write("".join(f"  {visible(line)}\n" for line in lines))
+    return 1
+
+
+def _memory_of_cards(files: Files) -> dict[str, Any]:
+    """Usable bytes of every card of the catalogue."""
+    from planc.commands.asking import catalogue_names
+    from planc.compiler import analyse
+    from planc.plan.model import Unknown
+
+    names = catalogue_names(files, "gpu")
+    clusters = "".join(
+        f"cluster c{at} {{ gpu = {name}  nodes = 1  gpus_per_node = 1 }}\n" for at, name in enumerate(names)
+    )
+    model = "model m { layers = 1  hidden = 64  heads = 1  ffn = 64  vocab = 64 }\n"
+    plans = "".join(
+        f"plan p{at} {{ model = m  cluster = c{at}  batch {{ global = 1 }}  precision = fp32 }}\n"
+        for at in range(len(names))
+    )
+    found = analyse((Source("cards.plan", f'use "planc/gpus"\n{clusters}{model}{plans}'),), files.load).plans
+    sizes = {name: plan.value("cluster.gpu.usable_memory") for name, plan in zip(names, found, strict=True)}
+    return {name: float(size) for name, size in sizes.items() if not isinstance(size, Unknown)}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of `planc advise`."""
+    made = Parser(
+        prog="planc advise",
+        description="Say which split a model needs on a cluster, step by step from one card to many, each with its "
+        "numbers, and end in a plan. Give a plan file, or `--model`, `--gpu` and `--gpus`. Exit status: 0, or 1 if no "
+        "layout would do.",
+    )
+    made.add_argument("file", nargs="?", metavar="FILE", help="a plan file, whose layout is left aside")
+    made.add_argument("--plan", metavar="NAME", help="the plan that is meant where the file has several")
+    made.add_argument("--model", metavar="MODEL", help="a model of the catalogue, such as llama-3-70b")
+    made.add_argument("--gpu", metavar="GPU", help="a card of the catalogue, such as h100-sxm-80gb")
+    made.add_argument("--gpus", type=int, metavar="N", help="number of cards")
+    made.add_argument("--gpus-per-node", type=int, metavar="N", help="cards of a node; default: 8, 4 in an NVL72 rack")
+    made.add_argument(
+        "--sequence-length", metavar="N", help="tokens of a sample; default: 8192, or what the model takes"
+    )
+    made.add_argument(
+        "--global-batch", metavar="N", help="samples of a step, or `4Mi tokens`; default: by the model's size"
+    )
+    made.add_argument("--tokens", metavar="AMOUNT", help="tokens of the run, such as `15T`: gives its length")
+    made.add_argument(
+        "--precision", metavar="DTYPE", help="dtype of matrix products; default: bf16, or fp16 without it"
+    )
+    made.add_argument(
+        "--network", metavar="SPEED", help="network of a card, such as `400 Gbit/s`; default: by the card"
+    )
+    made.add_argument(
+        "--trainer", metavar="TRAINER", help="who trains; default: accelerate, and megatron where it is needed"
+    )
+    made.add_argument("-o", "--output", metavar="PLAN", help="write the plan to this file")
+    made.add_argument("--force", action="store_true", help="overwrite that file")
+    return made
