@@ -28,6 +28,7 @@ MEMORY_NOTE = (
 STEP_TIME = "step.measured"
 
 _LONGEST_INTEGER = 4096  # bits of an integer that JSON is given as a number; Python refuses to write much longer ones
+_PLAIN = frozenset((int, float, Fraction))
 _LABELS = ("Shape:", "Formula:", "Source:", "Assumes:", "Errors:")
 
 
@@ -66,17 +67,19 @@ class Explanation(NamedTuple):
 
     plan: Plan
     engines: tuple[Engine, ...]
+    facts: tuple[Facts, ...]
     fields: tuple[tuple[Input, Located], ...]
     numbers: tuple[Number, ...]
 
 
 def explain(plan: Plan, step_seconds: Any) -> Explanation:
-    """The explanation of a plan; `step_seconds` is the time of a step without communication, or None."""
+    """The explanation of a plan; `step_seconds` is the measured time of a step, or None."""
     given = {} if step_seconds is None else {STEP_TIME: step_seconds}
     trainers = engines(plan)
-    facts = [Facts(plan, engine, given) for engine in trainers]
-    numbers = [number for path in FACTS for number in _numbers(path, facts)]
-    return Explanation(plan, trainers, tuple(_fields(plan, facts[0])), tuple(numbers))
+    known = [_known(Facts(plan, engine, given)) for engine in trainers]
+    numbers = [number for path in FACTS for number in _numbers(path, known)]
+    facts = tuple(own.facts for own in known)
+    return Explanation(plan, trainers, facts, tuple(_fields(plan, known[0])), tuple(numbers))
 
 
 def docstring_parts(docstring: str | None) -> dict[str, str]:
@@ -93,6 +96,8 @@ def docstring_parts(docstring: str | None) -> dict[str, str]:
 
 def value_text(path: str, value: Any, unit: str = "") -> str:
     """A value in human units: by the unit of the fact, or the type of the field, that the path names."""
+    if type(value) in _PLAIN and path in FACTS:
+        return _in_unit(value, unit or FACTS[path].unit)
     if isinstance(value, Unknown):
         return "unknown"
     if value is None:
@@ -189,38 +194,54 @@ def given_of(facts: Facts, paths: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
+def missing_of(value: Any) -> tuple[str, ...]:
+    """The fields that would supply a number that is not known."""
+    return value.missing if isinstance(value, Unknown) else ()
+
+
 def reason_text(unknown: Unknown) -> str:
     """Why a number is not known, as the command line knows it."""
     return "`--step-time` is not given" if STEP_TIME in unknown.missing[:1] else unknown.reason
 
 
-def _numbers(path: str, facts: list[Facts]) -> list[Number]:
+class _Known(NamedTuple):
+    """The facts of an engine, those of the fullest stage, and what was asked for so far: each is worded once."""
+
+    facts: Facts
+    view: Facts
+    stage: int
+    values: dict[str, Input]
+
+
+def _known(facts: Facts) -> _Known:
+    return _Known(facts, view_of(facts, STAGE), stage_of(facts), {})
+
+
+def _numbers(path: str, every: list[_Known]) -> list[Number]:
     """The number for every engine; one for all of them where they agree, inputs included."""
-    alike: dict[Any, list[Facts]] = {}
-    for own in facts:  # one engine agrees with itself, which need not be looked at
-        alike.setdefault(_comparable(own, path) if 1 < len(facts) else (), []).append(own)
+    alike: dict[Any, list[_Known]] = {}
+    for own in every:  # one engine agrees with itself, which need not be looked at
+        alike.setdefault(_comparable(own, path) if 1 < len(every) else (), []).append(own)
     fact = FACTS[path]
     parts = _page(fact.formula.__doc__)
     found = []
     for group in alike.values():
-        view = view_of(group[0], path)
-        value = view[path]
-        missing = value.missing if isinstance(value, Unknown) else ()
+        _, value, text = _value(group[0], path)
         money = isinstance(value, Amount)
         found.append(
             Number(
                 path,
-                () if len(alike) == 1 else tuple(own.engine.name for own in group),
+                () if len(alike) == 1 else tuple(own.facts.engine.name for own in group),
                 value.dimension[0][0] if money else fact.unit,
                 value.value if money else value,
-                reason_text(value) if isinstance(value, Unknown) else value_text(path, value, fact.unit),
-                tuple("--step-time" if name == STEP_TIME else name for name in missing),
+                reason_text(value) if isinstance(value, Unknown) else text,
+                tuple("--step-time" if name == STEP_TIME else name for name in missing_of(value)),
                 parts.get("", ""),
                 parts.get("Formula:", ""),
                 parts.get("Source:", ""),
                 parts.get("Assumes:", ""),
-                tuple(_inputs(view, fact.inputs)),
-                stage_of(group[0]) if path in STAGED else None,
+                tuple(_inputs(group[0], fact.inputs)),
+                group[0].stage if path in STAGED else None,
             )
         )
     return found
@@ -232,26 +253,61 @@ def _page(docstring: str | None) -> dict[str, str]:
     return docstring_parts(docstring)
 
 
-def _inputs(facts: Facts, paths: tuple[str, ...]) -> list[Input]:
-    return [Input(name, value, value_text(name, value)) for name, value in given_of(facts, paths)]
+@lru_cache(512)
+def _split(paths: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Names of inputs, each once, and what stands behind them: `?` or `~` or nothing."""
+    return tuple((path.rstrip("?~"), path[len(path.rstrip("?~")) :]) for path in dict.fromkeys(paths))
 
 
-def _comparable(facts: Facts, path: str) -> tuple[Any, ...]:
-    facts = view_of(facts, path)
-    values = [facts[path], *(value for _, value in given_of(facts, FACTS[path].inputs))]
+def _inputs(known: _Known, paths: tuple[str, ...]) -> Iterator[Input]:
+    """What a formula was given; as `given_of`, but from what was asked for before."""
+    for name, suffix in _split(paths):
+        found = _value(known, name)
+        if (
+            suffix
+            and isinstance(found.value, Unknown)
+            and (suffix == "~" or found.value.unset or _is_absent(known, name))
+        ):
+            continue
+        yield found
+
+
+def _is_absent(known: _Known, name: str) -> bool:
+    """Whether a name is that of a field which this variant of a section does not have."""
+    return name not in FACTS and known.facts.plan.find(name) is None
+
+
+def _value(known: _Known, name: str) -> Input:
+    found = known.values.get(name)
+    if found is None:
+        value = (known.view if name in STAGED else known.facts).given(name)
+        found = known.values[name] = Input(name, value, value_text(name, value))
+    return found
+
+
+def _comparable(known: _Known, path: str) -> tuple[Any, ...]:
+    values = [_value(known, path).value, *(given.value for given in _inputs(known, FACTS[path].inputs))]
     return tuple(id(value) if isinstance(value, Record) else value for value in values)
 
 
-def _fields(plan: Plan, facts: Facts) -> list[tuple[Input, Located]]:
+def _fields(plan: Plan, known: _Known) -> list[tuple[Input, Located]]:
     """The fields that some formula reads and that are set, in the order in which they are read."""
-    paths = dict.fromkeys(path.rstrip("?~[]") for fact in FACTS.values() for path in fact.inputs)
     found = []
-    for path in paths:
-        located = None if path in FACTS or path == STAGE or path.startswith("engine.") else plan.find(path)
-        value = facts[path] if located is not None else None
-        if located is not None and not isinstance(value, Unknown):
-            found.append((Input(path, plain(value), value_text(path, value)), located))
+    for path in _FIELDS:
+        located = plan.find(path)
+        given = _value(known, path) if located is not None else None
+        if located is not None and given is not None and not isinstance(given.value, Unknown):
+            found.append((Input(path, plain(given.value), given.text), located))
     return found
+
+
+def _read_fields() -> tuple[str, ...]:
+    paths = dict.fromkeys(path.rstrip("?~[]") for fact in FACTS.values() for path in fact.inputs)
+    return tuple(path for path in paths if path not in FACTS and path != STAGE and not path.startswith("engine."))
+
+
+#: Fields that some formula reads, in the order in which they are read.
+_FIELDS = _read_fields()
 
 
 def _in_unit(value: Any, unit: str) -> str:

@@ -21,6 +21,7 @@ from planc.reporting.configuration import Chosen
 if TYPE_CHECKING:
     from planc.plan.model import Plan
 
+_MORE = "`--all` shows every number with its formula, `--why NUMBER` the terms of one"
 _WIDTHS = (80, 120)  # columns: what a narrower or wider terminal is taken for
 
 
@@ -44,10 +45,14 @@ def run(arguments: list[str]) -> int:
         _write_json(plans, given, options.why)
     elif options.why:
         _write_trees(plans, given, options.why)
-    else:
+    elif options.all:
         from planc.showing.full import full_text
 
         output.write("\n".join(full_text(explain(plan, step_seconds)) for plan in plans))
+    elif plans:
+        from planc.showing.page import page_text
+
+        output.write("\n".join((*(page_text(plan, given, _width()) for plan in plans), f"{_MORE}\n")))
     return 1 if failed else 0
 
 
@@ -87,7 +92,7 @@ def _refuse_unknown(plans: list[Plan], why: list[str]) -> None:
     for path in why:
         if plans and not any(is_path(plan, path) for plan in plans):
             hint = output.did_you_mean(path, known_paths(plans))
-            raise CannotWork(f"no number and no field {output.quoted(path)}{hint}; `planc explain` lists them")
+            raise CannotWork(f"no number and no field {output.quoted(path)}{hint}; `planc explain --all` lists them")
 
 
 def _width() -> int:
@@ -128,6 +133,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="TIME",
         help="measured time of a step, such as 200ms: tokens per second, MFU, HFU and what the run costs are then "
         "those of a step that takes this long, in place of the predicted time",
+    )
+    made.add_argument(
+        "--all", action="store_true", help="every number with its formula, inputs, source and assumptions"
     )
     made.add_argument(
         "--why",

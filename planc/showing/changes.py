@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from planc.diagnostics.amounts import number_text
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.explanation import STEP_TIME, field_of, reason_text, short_text, value_text
+from planc.explanation import STEP_TIME, field_of, reason_text, short_text, value_text, view_of
 from planc.facts.engine import Engine, engines
-from planc.facts.facts import FACTS, STAGED, Facts
+from planc.facts.facts import FACTS, Facts
 from planc.plan.model import Located, Origin, Plan, Record, Unknown
 from planc.plan.units import Amount
 
@@ -163,15 +163,15 @@ def _options(plan: Plan) -> Iterator[tuple[str, Side]]:
 
 
 def _numbers(old: Plan, new: Plan, given: dict[str, Any]) -> Iterator[Change]:
-    """The derived numbers that differ; of stages the fullest one's stand as `memory.*`, so theirs are left out."""
+    """The derived numbers that differ; what the fullest stage needs stands as `memory.*`, not as `stage.*`."""
     pairs = [(Facts(old, left, given), Facts(new, right, given)) for left, right in _pairs(old, new)]
     for path, fact in FACTS.items():
-        if path in STAGED:
+        if path.startswith("stage."):
             continue
         alike: dict[tuple[str, str], list[str]] = {}
         sides: dict[tuple[str, str], tuple[Side, Side]] = {}
         for before, after in pairs:
-            both = _side(path, before[path]), _side(path, after[path])
+            both = _side(path, view_of(before, path)[path]), _side(path, view_of(after, path)[path])
             texts = (both[0].text, both[1].text)
             alike.setdefault(texts, []).append(_name(before.engine.name, after.engine.name))
             sides[texts] = both

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from planc.explanation import Explanation, plain
-from planc.plan.model import Unknown
+from planc.plan.model import Plan, Record, Unknown
+from planc.plan.units import Amount
+from planc.showing.stages import stages_data
 
 
 def plan_data(found: Explanation) -> dict[str, Any]:
@@ -16,6 +18,8 @@ def plan_data(found: Explanation) -> dict[str, Any]:
         "line": found.plan.span.line,
         "column": found.plan.span.column,
         "engines": [{"name": engine.name, "convention": engine.convention} for engine in found.engines],
+        "resolved": _resolved(found.plan),
+        "stages": [{"engine": facts.engine.name, **stages_data(facts)} for facts in found.facts],
         "fields": [
             {
                 "path": field.path,
@@ -49,3 +53,27 @@ def plan_data(found: Explanation) -> dict[str, Any]:
             for number in found.numbers
         ],
     }
+
+
+def _resolved(plan: Plan) -> dict[str, Any]:
+    """Every field of the plan that has a value, and what it emits."""
+    fields = _fields(plan)
+    fields.pop("emit", None)
+    emitted = [{"target": choice.name, "options": _fields(choice.options)} for choice in plan.targets]
+    return {"fields": fields, "emit": emitted}
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    values = ((name, located.value) for name, located in record.fields.items())
+    return {name: _value(value) for name, value in values if not isinstance(value, Unknown)}
+
+
+def _value(value: Any) -> Any:
+    """A value as JSON holds it; a section or block has its word or name beside its fields."""
+    if isinstance(value, Record):
+        return {"name": value.word, "fields": _fields(value)}
+    if isinstance(value, dict):
+        return {name: _value(item) for name, item in value.items()}
+    if isinstance(value, tuple) and not isinstance(value, Amount):
+        return [_value(item) for item in value]
+    return plain(value)

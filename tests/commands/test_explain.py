@@ -41,7 +41,7 @@ def test_every_derived_number_is_there_with_its_evidence(tmp_path: Path) -> None
     for number in found.values():
         assert number["meaning"] and number["formula"] and number["source"]
         assert number["inputs"] or not number["known"]
-    text = planc("explain", "a.plan", cwd=tmp_path).stdout
+    text = planc("explain", "a.plan", "--all", cwd=tmp_path).stdout
     assert "  world.size = 8 ranks\n      Ranks in the job.\n      formula: nodes x gpus_per_node\n" in text
     assert "      inputs:  cluster.nodes = 1, cluster.gpus_per_node = 8\n" in text
     assert "  cluster.nodes = 1 " in text and "a.plan:2:35\n" in text
@@ -85,7 +85,7 @@ def test_an_unknown_number_says_what_would_supply_it(tmp_path: Path) -> None:
     for path in ("communication.data.bandwidth", "communication.data.time"):
         assert (found[path]["known"], found[path]["value"]) == (False, None)
         assert "cluster.intra_node" in found[path]["missing"]
-    text = planc("explain", "a.plan", cwd=tmp_path).stdout
+    text = planc("explain", "a.plan", "--all", cwd=tmp_path).stdout
     reason = "`cluster.intra_node` is not set; it needs `cluster.intra_node`"
     assert f"  communication.data.bandwidth = unknown: {reason}\n" in text
     found = numbers(explained(tmp_path, CLEAN))
@@ -100,7 +100,7 @@ def test_engines_that_disagree_are_told_apart(tmp_path: Path) -> None:
         (["fsdp2"], 8_030_261_248 / 2),
         (["deepspeed"], 8_030_261_248 / 4),
     ]
-    lines = planc("explain", "a.plan", cwd=tmp_path).stdout.splitlines()
+    lines = planc("explain", "a.plan", "--all", cwd=tmp_path).stdout.splitlines()
     assert lines[0] == "plan finetune (a.plan:5:6)"
     assert lines[1].startswith("engine fsdp2: ") and lines[2].startswith("engine deepspeed: ")
     assert "  memory.weights = 4.015 GB (3.739 GiB) [fsdp2], 2.008 GB (1.87 GiB) [deepspeed]" in lines
@@ -109,12 +109,43 @@ def test_engines_that_disagree_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_faulty_plan_is_explained_as_far_as_it_is_known(tmp_path: Path) -> None:
     (tmp_path / "a.plan").write_text(BROKEN)
-    outcome = planc("explain", "a.plan", cwd=tmp_path)
+    outcome = planc("explain", "a.plan", "--all", cwd=tmp_path)
     assert outcome.returncode == 1
     assert outcome.stderr.startswith("error[PLN010]")
     assert "  world.size = 8 ranks\n" in outcome.stdout
     assert "  memory.total = unknown: " in outcome.stdout
+    outcome = planc("explain", "a.plan", cwd=tmp_path)
+    assert outcome.returncode == 1
+    assert "\ncards    1 x 8 card, 8 ranks\n" in outcome.stdout
     assert not numbers(explained(tmp_path, BROKEN))["memory.total"]["known"]
+
+
+def test_what_a_plan_comes_to_is_shown_unless_all_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.plan").write_text(CLEAN + "plan second from run { }\n")
+    outcome = planc("explain", "a.plan", cwd=tmp_path)
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    lines = outcome.stdout.splitlines()
+    assert [line for line in lines if line.startswith("plan ")] == ["plan run (a.plan:4:6)", "plan second (a.plan:9:6)"]
+    assert sum(line.startswith("card     ") for line in lines) == 2
+    assert lines[-1] == "`--all` shows every number with its formula, `--why NUMBER` the terms of one"
+    assert "formula:" not in outcome.stdout
+
+
+def test_the_data_hold_the_resolved_plan_and_the_stages(tmp_path: Path) -> None:
+    (plan,) = explained(tmp_path, PAID.replace("seven  cluster", "seven  parallel { pipeline = 2 }  cluster"))["plans"]
+    fields = plan["resolved"]["fields"]
+    assert fields["model"]["name"] == "seven"
+    assert fields["model"]["fields"]["layers"] == 32
+    assert fields["parallel"]["fields"]["data"] == 4
+    assert fields["cluster"]["fields"]["price_per_gpu"] == "2 USD/h"
+    assert fields["adapter"] is None
+    (found,) = plan["stages"]
+    assert (found["engine"], found["complete"]) == ("generic", True)
+    assert [stage["layers"] for stage in found["stages"]] == [16, 16]
+    (fullest,) = (stage for stage in found["stages"] if stage["fullest"])
+    assert fullest["weights"] == next(each["value"] for each in plan["numbers"] if each["path"] == "memory.weights")
+    (plan,) = explained(tmp_path, CLEAN)["plans"]
+    assert [each["target"] for each in plan["resolved"]["emit"]] == ["torchrun", "deepspeed"]
 
 
 def test_a_plan_by_its_name(tmp_path: Path) -> None:

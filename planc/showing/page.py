@@ -1,0 +1,165 @@
+"""What a plan comes to, on one page: what is trained on what, memory, the time of a step, the run, what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from textwrap import wrap
+from typing import Any
+
+from planc.diagnostics.amounts import parameters_text, percent_text, time_text
+from planc.diagnostics.text import visible
+from planc.explanation import STEP_TIME, reason_text, short_text, value_text
+from planc.facts.engine import engines
+from planc.facts.facts import Facts
+from planc.plan.evaluate import FAULTY
+from planc.plan.model import Plan, Unknown
+from planc.showing.card import BLANK, card_lines
+from planc.showing.origins import place_text
+from planc.showing.stages import stages_lines
+
+_AXES = ("tensor", "context", "expert", "pipeline", "shard", "data")
+_BAR = 28  # columns of the bar of a whole step
+_LABEL = 9  # columns before what is said of a subject
+
+_MOST_NAMED = 4  # fields that would supply a number
+
+#: Numbers that a reader misses if they are not known, some only where a field is there that asks for them.
+_WANTED = {"memory.total": "", "step.time": "", "train.time": "train.duration", "train.cost": "cluster.price_per_gpu"}
+
+
+def page_text(plan: Plan, given: dict[str, Any], width: int) -> str:
+    """The page of a plan, `width` columns wide as far as words allow; each trainer has its part of it."""
+    every = [Facts(plan, engine, given) for engine in engines(plan)]
+    lines = [f"plan {visible(plan.name)} ({place_text(plan.span)})", *_header(every[0], width)]
+    for facts in every:
+        lines.extend(("", *_of_engine(facts, width)))
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _header(facts: Facts, width: int) -> Iterator[str]:
+    """What is trained, on what, how it is split, and in what portions."""
+    model = (_text(facts, "model"), f"{_text(facts, 'model.total_parameters')}, {_text(facts, 'model.layers')} layers")
+    yield from _labelled("model", ": ".join(model), width)
+    nodes = f"{_text(facts, 'cluster.nodes')} x {_text(facts, 'cluster.gpus_per_node')}"
+    yield from _labelled("cards", f"{nodes} {_text(facts, 'cluster.gpu')}, {_text(facts, 'world.size')}", width)
+    yield from _labelled("split", _joined(_split(facts), "; "), width)
+    tokens = f"{_text(facts, 'batch.sequence_length')} tokens, {_text(facts, 'batch.tokens')}"
+    passes = f"{_text(facts, 'batch.accumulation')} micro batches of {_text(facts, 'batch.micro')}"
+    yield from _labelled("batch", f"{_text(facts, 'batch.global')} samples of {tokens}; {passes}", width)
+    words = (_text(facts, "precision"), f"recompute {_text(facts, 'recompute')}", _text(facts, "optimizer"))
+    yield from _labelled("mode", _joined(words, ", "), width)
+
+
+def _split(facts: Facts) -> Iterator[str]:
+    """The axes with more than one rank, data always; what replicas share; the schedule of the pipeline."""
+    sizes = [(name, facts[f"parallel.{name}"]) for name in ("tensor", "context", "pipeline", "data", "expert")]
+    axes = [
+        f"{name} {value_text('', size)}"
+        for name, size in sizes
+        if name == "data" or (size != 1 and not isinstance(size, Unknown))
+    ]
+    yield " x ".join(axis for axis in axes if not axis.startswith("expert"))
+    yield from (axis for axis in axes if axis.startswith("expert"))
+    stage, group = facts["shard.stage"], facts["shard.group"]
+    if not isinstance(stage, Unknown) and stage:
+        yield f"ZeRO stage {stage} over {value_text('shard.group', group)}"
+    if not isinstance(sizes[2][1], Unknown) and sizes[2][1] != 1:
+        yield _text(facts, "pipeline")
+
+
+def _of_engine(facts: Facts, width: int) -> Iterator[str]:
+    """What a plan comes to as one engine trains it."""
+    yield from _labelled("engine", f"{facts.engine.name}: {facts.engine.convention}", width)
+    table = stages_lines(facts, width - 2)
+    if table:
+        yield from (
+            "",
+            *_labelled("memory", "GiB on a card of each stage, at the peak of a step; * is the fullest", width),
+        )
+        yield from (f"  {line}" for line in table)
+    card = card_lines(facts, width - _LABEL)
+    if card:
+        yield ""
+        yield from (line for at, text in enumerate(card) for line in _labelled("" if at else "card", text, width))
+    for lines in (_step(facts, width), _run(facts, width), _unknown(facts, width)):
+        found = list(lines)
+        if found:
+            yield from ("", *found)
+
+
+def _step(facts: Facts, width: int) -> Iterator[str]:
+    """The time of a step, and where it goes."""
+    taken, predicted, measured = facts["step.taken"], facts["step.time"], facts[STEP_TIME]
+    if isinstance(taken, Unknown):
+        return
+    times = [f"{time_text(taken)} {'predicted' if isinstance(measured, Unknown) else 'measured'}"]
+    if not isinstance(measured, Unknown) and not isinstance(predicted, Unknown):
+        times[0] += f", {time_text(predicted)} predicted"
+    rates = f"{_text(facts, 'step.tokens_per_second')}, {_text(facts, 'step.tokens_per_second_per_card')} a card"
+    shares = f"MFU {_text(facts, 'step.mfu')}, HFU {_text(facts, 'step.hfu')}"
+    yield from _labelled("step", "; ".join((*times, rates, shares)), width)
+    if isinstance(predicted, Unknown) or predicted <= 0:
+        return
+    parts = [("compute", facts["step.compute"]), ("exposed communication", facts["step.communication"])]
+    parts.extend((f"  {axis}", facts[f"communication.{axis}.exposed"]) for axis in _AXES)
+    parts.extend((("bubble", facts["step.bubble"]), ("optimizer", facts["step.optimizer"])))
+    for name, value in parts:
+        if not isinstance(value, Unknown) and 0 < value:
+            share = value / predicted
+            bar = "#" * int(_BAR * min(share, 1) + 0.5)
+            yield f"{' ' * _LABEL}{name:<21}  {time_text(value):>9}  {percent_text(share):>6}  {bar}"
+
+
+def _run(facts: Facts, width: int) -> Iterator[str]:
+    """How long the run takes and what it costs, and what failures make of it, as far as that was asked for."""
+    steps = facts["train.steps"]
+    if not isinstance(steps, Unknown):
+        paths = ("train.time", "train.gpu_time", "train.cost", "train.energy", "train.energy_cost")
+        texts = _joined((_known(facts, path) for path in paths), ", ")
+        whole = _joined((value_text("train.steps", steps), _known(facts, "train.tokens")), ", ")
+        yield from _labelled("run", f"{whole}{f': {texts}' if texts else ''}", width)
+    section = facts.plan.find("checkpoint")
+    if section is not None and section.value is not None:
+        found = (("checkpoint.size", "{}"), ("checkpoint.planned_interval", "planned every {}"),
+                 ("checkpoint.best_interval", "best every {}"), ("world.mtbf", "a failure every {}"),
+                 ("checkpoint.overhead", "{} of the time lost"))  # fmt: skip
+        saved = _joined((_known(facts, path, form) for path, form in found), ", ")
+        yield from _labelled("saves", saved, width)
+
+
+def _unknown(facts: Facts, width: int) -> Iterator[str]:
+    """Why numbers are not known that a reader looks for."""
+    for path, asked in _WANTED.items():
+        value = facts[path]
+        located = facts.plan.find(asked) if asked else None
+        if isinstance(value, Unknown) and (not asked or (located is not None and located.value is not None)):
+            names = [f"`{name}`" for name in value.missing if name != STEP_TIME]
+            more = f" and {len(names) - _MOST_NAMED} more" if _MOST_NAMED < len(names) else ""
+            needs = f"; it needs {', '.join(names[:_MOST_NAMED])}{more}" if names else ""
+            reason = "the plan has errors" if value.reason == FAULTY.reason else reason_text(value)
+            text = f"{path}: {reason}{needs}"
+            yield from _labelled("unknown", visible(text), width)
+
+
+def _labelled(label: str, text: str, width: int) -> Iterator[str]:
+    """What is said of a subject, behind its name, in as many lines as it takes."""
+    for at, line in enumerate(wrap(text, width - _LABEL, break_long_words=False, break_on_hyphens=False)):
+        yield f"{'' if at else label:<{_LABEL}}{line.replace(BLANK, ' ')}"
+
+
+def _text(facts: Facts, path: str) -> str:
+    value = facts[path]
+    if isinstance(value, Unknown):
+        return "?"
+    if path == "model.total_parameters":
+        return f"{parameters_text(value)} parameters"
+    return visible(value_text(path, value))
+
+
+def _known(facts: Facts, path: str, form: str = "{}") -> str:
+    value = facts[path]
+    return "" if isinstance(value, Unknown) else form.format(short_text(path, value))
+
+
+def _joined(texts: Iterable[str], comma: str) -> str:
+    return comma.join(text for text in texts if text)
