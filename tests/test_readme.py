@@ -77,7 +77,7 @@ def test_the_commands_print_what_stands_below_them(checkout: Path) -> None:
         assert matches(expected, outcome.stdout), f"{command}\n{outcome.stdout}{outcome.stderr}"
 
 
-@pytest.mark.parametrize("name", ["diff.md"])
+@pytest.mark.parametrize("name", ["diff.md", "explain.md"])
 def test_the_pages_of_commands_do_so_too(checkout: Path, name: str) -> None:
     found = sessions_of((ROOT / "docs" / name).read_text(encoding="utf-8"))
     assert found

@@ -143,6 +143,7 @@ def _unknown(facts: Facts, width: int) -> Iterator[str]:
 
 def _labelled(label: str, text: str, width: int) -> Iterator[str]:
     """What is said of a subject, behind its name, in as many lines as it takes."""
+    text = text.replace(" %", f"{BLANK}%")
     for at, line in enumerate(wrap(text, width - _LABEL, break_long_words=False, break_on_hyphens=False)):
         yield f"{'' if at else label:<{_LABEL}}{line.replace(BLANK, ' ')}"
 
