@@ -39,6 +39,9 @@ def told(ladder: Ladder, asked: Question, assumed: Sequence[str]) -> Iterator[st
         f"a step: {plural(asked.samples, 'sample')} of {asked.sequence_length:,} tokens "
         f"({parameters_text(tokens)} tokens), {asked.plan.value('precision')}, {asked.plan.value('optimizer')}"
     )
+    states, capacity = facts["memory.states"], facts["memory.capacity"]
+    if not isinstance(states, Unknown):
+        yield f"one copy of its model states is {size_text(states, True)}, a card has {size_text(capacity, True)}"
     if assumed:
         yield f"assumed: {', '.join(assumed)}"
     for number, rung in enumerate(ladder.rungs, 1):

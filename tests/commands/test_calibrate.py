@@ -14,7 +14,7 @@ from planc.plan.model import Plan
 from planc.resources import read_text
 from tests.analysis import analysis_of
 from tests.commands.cli import planc
-from tests.measuring.logs import megatron, megatron_memory, torchtitan
+from tests.measuring.logs import deepspeed, megatron, megatron_memory, torchtitan
 
 PLAN = """\
 gpu card {
@@ -92,6 +92,50 @@ def test_the_factor_of_memory_goes_into_the_plan(folder: Path) -> None:
     again = calibrate(folder, "run.plan", "m.csv")
     assert again["measurements"][0]["error"] == pytest.approx(0, abs=1e-6)
     assert again["calibration"] == {"memory": pytest.approx(factor, abs=1e-4)}  # the whole factor, not one on top
+
+
+def with_factors(compute: float, communication: float, text: str = PLAN) -> str:
+    """The plan with factors of the time."""
+    section = f"calibration {{ compute = {compute}  communication = {communication} }}"
+    return text.replace("  precision", f"  {section}\n  precision")
+
+
+def step_time(text: str) -> float:
+    """The predicted time of a step, in seconds."""
+    return float(plan_facts(parsed(text))["step.time"])
+
+
+def test_two_layouts_give_both_factors_of_the_time(folder: Path) -> None:
+    far = PLAN.replace("tensor = 2  pipeline = 2", "tensor = 8  pipeline = 2")
+    times = [step_time(with_factors(1.2, 1.6, text)) for text in (PLAN, far)]
+    (folder / "m.csv").write_text(f"parallel.tensor,step_time\n2,{times[0]}\n8,{times[1]}\n")
+    found = calibrate(folder, "run.plan", "m.csv")
+    assert found["calibration"] == {
+        "compute": pytest.approx(1.2, rel=1e-3),
+        "communication": pytest.approx(1.6, rel=1e-3),
+    }
+    assert found["notes"] == []
+    for row, text in zip(found["measurements"], (PLAN, far), strict=True):
+        assert row["predicted"] == pytest.approx(step_time(text))
+        assert row["calibrated"] == pytest.approx(row["measured"], rel=1e-3)
+
+
+def test_one_layout_gives_one_factor_and_says_so(folder: Path) -> None:
+    (folder / "run.plan").write_text(with_factors(1, 1.5))
+    (folder / "m.csv").write_text(f"step_time\n{step_time(with_factors(1.3, 1.5))}\n")
+    found = calibrate(folder, "run.plan", "m.csv")
+    assert found["calibration"] == {"compute": pytest.approx(1.3, rel=1e-3), "communication": 1.5}
+    assert found["notes"][0].startswith(
+        "there is one layout, so the times give one factor, which is laid to computation"
+    )
+
+
+def test_rates_become_times_of_the_plan(folder: Path) -> None:
+    (folder / "titan.log").write_text("".join(torchtitan(step, "6,000") for step in range(1, 10)))
+    (folder / "deep.log").write_text("".join(deepspeed(step, 16.0) for step in range(1, 10)))
+    found = calibrate(folder, "run.plan", "titan.log", "deep.log")["measurements"]
+    times = {row["form"]: row["measured"] for row in found if row["what"] == "step time"}
+    assert times == {"torchtitan": pytest.approx(64 * 8192 / (6000 * 16)), "DeepSpeed": pytest.approx(64 / 16)}
 
 
 def test_columns_set_fields(folder: Path) -> None:
