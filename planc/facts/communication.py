@@ -154,13 +154,17 @@ def expert_time(
 
 
 @in_floats
-def pipeline_bytes(tokens: Any, width: Any, hidden: Any, tensor: Any, stages: Any, passes: Any, chunks: Any) -> Any:
+def pipeline_bytes(
+    tokens: Any, width: Any, hidden: Any, tensor: Any, name: Any, stages: Any, passes: Any, chunks: Any
+) -> Any:
     """Bytes that one card sends to the next and the previous stage in a step.
 
-    Formula: 2 m v w h T / t, v the chunks of a rank (1 unless interleaved): activations on, gradients back; 0 with one stage
+    Formula: 2 m v w h T, v the chunks of a rank (1 unless interleaved): activations on, gradients back; / t but where
+        DeepSpeed's pipeline runs; 0 with one stage
     Source: Narayanan et al. (2021), section 4.1: each tensor rank sends its part, which is gathered on the other side.
     """
-    sent = 2 * passes * (1.0 if chunks is None else chunks) * width * hidden * tokens / tensor
+    part = 1.0 if name in ("deepspeed", "gpt-neox") else tensor
+    sent = 2 * passes * (1.0 if chunks is None else chunks) * width * hidden * tokens / part
     return where(1 < stages, sent, 0.0)
 
 
@@ -264,7 +268,7 @@ FACTS = (
     *_axis("tensor", _LAYERS, "layer.tensor_exposed"),
     *_axis("context", _LAYERS, "layer.context_exposed"),
     *_axis("expert", _MOE, "layer.expert_time"),
-    Fact("communication.pipeline.bytes", "bytes", pipeline_bytes, (_T, _W, _H, _TENSOR, *_CHUNKED)),
+    Fact("communication.pipeline.bytes", "bytes", pipeline_bytes, (_T, _W, _H, _TENSOR, "engine.name", *_CHUNKED)),
     Fact("communication.pipeline.messages", "count", pipeline_messages, _CHUNKED),
     Fact("communication.pipeline.time", "s", pipeline_time, ("communication.pipeline.bytes", "communication.pipeline.bandwidth", *_CHUNKED, "cluster.domain", "world.size")),
     Fact("communication.pipeline.exposed", "s", pipeline_time, ("communication.pipeline.bytes", "communication.pipeline.bandwidth", *_CHUNKED, "cluster.domain", "world.size")),

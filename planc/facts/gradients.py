@@ -86,6 +86,12 @@ def data_messages(
 
 _BUCKETS = {"deepspeed": 5e8, "megatron": 4e7}
 
+#: Tensors of a layer with biases and two norms: four products, as many biases, two norms of two each.
+_TENSORS = 12.0
+
+#: Share of the hops of overlapping collectives that stays exposed: the passes hide about as many as they wait for.
+_HOPS_EXPOSED = 0.5
+
 
 @in_floats
 def data_time(
@@ -144,13 +150,14 @@ def gathers(stage: Any, passes: Any, engine: Any) -> Any:
 
 
 @in_floats
-def shard_messages(times: Any, layers: Any, group: Any) -> Any:
+def shard_messages(times: Any, layers: Any, group: Any, family: Any) -> Any:
     """All-gathers of a step for them.
 
-    Formula: gathers x layers of the stage
-    Source: PyTorch FSDP2 and DeepSpeed gather a layer at once.
+    Formula: gathers x layers of the stage; under DeepSpeed of the tensors of a layer, about 12
+    Source: PyTorch FSDP2 gathers a layer at once, DeepSpeed parameter by parameter.
+    Assumes: what DeepSpeed's prefetching puts together is not known.
     """
-    return where(1 < group, times * layers, 0.0)
+    return where(1 < group, times * layers * (_TENSORS if family == "deepspeed" else 1.0), 0.0)
 
 
 @in_floats
@@ -191,7 +198,6 @@ def data_exposed(seconds: Any, gathered: Any, computed: Any, latency: Any, overl
     Formula: all of it, or where it overlaps, what is longer, with the gathers of weights, than the passes, shared out between both;
         and its hops
     Source: see `communication.overlapped`.
-    Assumes: ranks wait for each other at each collective, so that hops are never hidden.
     """
     if not overlaps:
         return seconds
@@ -215,14 +221,14 @@ def shard_exposed(seconds: Any, reduced: Any, computed: Any, latency: Any, overl
 
 @in_floats
 def hop_latency(messages: Any, group: Any, domain: Any, world: Any, tensor: Any) -> Any:
-    """Seconds of the hops of so many collectives over a group.
+    """Seconds of the hops of so many collectives over a group that stay exposed where they overlap with the passes.
 
-    Formula: messages x (n - 1) hop
-    Source: `collectives.py`.
+    Formula: messages x (n - 1) hop / 2
+    Source: `collectives.py`; ranks wait for each other at each collective, which grows with their number (table 12).
     """
     inside = (world <= domain) | (group * tensor <= domain)
     hop = where(inside, constants.HOP_TIME.value, constants.FAR_HOP_TIME.value)
-    return messages * largest(group - 1, 0.0) * hop
+    return _HOPS_EXPOSED * messages * largest(group - 1, 0.0) * hop
 
 
 _OTHERS, _EXPERTS = "communication.data.parameters", "communication.data.expert_parameters"
@@ -244,7 +250,7 @@ FACTS = (
     Fact("communication.data.exposed", "s", data_exposed, ("communication.data.time", "communication.shard.time", "step.passes", "communication.data.latency", "communication.overlapped")),
     Fact("communication.shard.gathers", "count", gathers, ("shard.stage", "batch.accumulation", "engine.family")),
     Fact("communication.shard.bytes", "bytes", shard_bytes, (_OTHERS, _EXPERTS, _WEIGHT, *_SHARDED)),
-    Fact("communication.shard.messages", "count", shard_messages, ("communication.shard.gathers", "pipeline.longest_stage", "shard.group")),
+    Fact("communication.shard.messages", "count", shard_messages, ("communication.shard.gathers", "pipeline.longest_stage", "shard.group", "engine.family")),
     Fact("communication.shard.time", "s", shard_time, (_OTHERS, _EXPERTS, _WEIGHT, *_SHARDED, "communication.shard.messages", *_STRIDES, *_CLUSTER)),
     Fact("communication.shard.latency", "s", hop_latency, ("communication.shard.messages", "shard.group", "cluster.domain", "world.size", "parallel.tensor")),
     Fact("communication.shard.exposed", "s", shard_exposed, ("communication.shard.time", "communication.data.time", "step.passes", "communication.shard.latency", "communication.overlapped")),

@@ -93,12 +93,12 @@ def expert_time(
 @in_floats
 def elementwise_time(
     tokens: Any, hidden: Any, ffn: Any, gated: Any, count: Any, top_k: Any, expert_ffn: Any, tensor: Any, sequence: Any,
-    layers: Any, moe_layers: Any, fused: Any, memory: Any,
+    layers: Any, moe_layers: Any, fused: Any, precision: Any, memory: Any,
 ) -> Any:  # fmt: skip
     """Seconds of norms, residuals, rotations and activation functions of one layer, forward, and of its many small kernels.
 
     Formula: T (c h + c' f (2 if gated) / t) / memory rate, less where they are fused, + a constant; h / t with sequence
-        parallelism; in MoE layers top_k experts' f
+        parallelism; in MoE layers top_k experts' f; with fp8 and fp4 T c'' (3 h + f) / t more, to quantize what products take
     Source: `constants.py`.
     """
     dense = where(layers <= moe_layers, 0.0, ffn)
@@ -106,8 +106,10 @@ def elementwise_time(
     split = where(sequence, tensor, 1.0)
     traffic = constants.HIDDEN_TRAFFIC.value * hidden / split
     traffic = traffic + constants.FFN_TRAFFIC.value * wide * (2 if gated else 1) / tensor
-    left = constants.FUSED_TRAFFIC_SHARE.value if fused else 1.0
-    return tokens * traffic * left / memory + constants.KERNEL_TIME.value
+    traffic = traffic * (constants.FUSED_TRAFFIC_SHARE.value if fused else 1.0)
+    if precision in ("fp8", "fp4"):
+        traffic = traffic + constants.CAST_TRAFFIC.value * (3 * hidden + wide) / tensor
+    return tokens * traffic / memory + constants.KERNEL_TIME.value
 
 
 @in_floats
@@ -188,7 +190,7 @@ FACTS = (
     )),
     Fact("layer.elementwise", "s", elementwise_time, (
         _T, "model.hidden", "model.ffn", "model.gated", "model.experts.count?", "model.experts.top_k?", "model.experts.ffn?", _TENSOR,
-        "parallel.sequence", "model.layers", "model.moe_layers", "memory.fused", _MEMORY,
+        "parallel.sequence", "model.layers", "model.moe_layers", "memory.fused", "precision", _MEMORY,
     )),
     Fact("layer.recomputed", "share", recomputed_share, ("recompute", "recompute.method?", "recompute.layers?", "model.layers", "parallel.pipeline", "pipeline.chunks?")),
     Fact("layer.compute", "s", layer_compute, (
