@@ -11,6 +11,7 @@ from typing import Any
 
 from planc.facts.arithmetic import divide, is_array, largest, real, rounded_up, smallest, where, whole
 from planc.facts.fact import Fact
+from planc.facts.layouts import chunks_of
 from planc.plan.model import Unknown
 
 
@@ -20,13 +21,17 @@ def longest_stage(
     """Layers of the longest stage.
 
     Formula: layers / pipeline, rounded up; with `first_stage_layers` or `last_stage_layers` the others share the rest;
-        with `pipeline.layers` the largest sum of a rank's chunks; an embedding or loss that counts as a layer takes the
+        with `pipeline.layers` or `pipeline.layout` the largest sum of a rank's chunks; an embedding or loss that counts as a layer takes the
         place of one at its end
     Source: Megatron-LM, decoder-first/last-pipeline-num-layers, account-for-embedding/loss-in-pipeline-split.
     Assumes: an uneven division gives one stage one layer more.
     """
     if layout is not None:
-        return Unknown("the layers of a `layout` string are not counted in this version", ("pipeline.layout",))
+        chunks = chunks_of(layout)
+        if isinstance(chunks, str) or is_array(stages) or stages < 1:
+            return Unknown("the layout string has no meaning for these stages", ("pipeline.layout",))
+        held = (sum(chunk.count("t") for chunk in chunks[rank::stages]) for rank in range(min(stages, len(chunks))))
+        return max(held, default=0)
     if stated is not None:
         if is_array(stages):
             return Unknown("a stated split has one pipeline size", ("pipeline.layers",))

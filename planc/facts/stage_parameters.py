@@ -109,7 +109,7 @@ def stage_parameters(
 
     Formula: layers x (attention + norms) + dense layers x MLP + MoE layers x (router + shared experts); with the embedding V h / t,
         positions and their norm; with the output layer V h / t unless it is the same tensor as that embedding, its bias / t and the
-        last norm; with it MTP layers, and for each a product of 2 h x h / t and three norms
+        last norm; for each MTP layer a product of 2 h x h / t and three norms
     Source: Megatron-LM, GPTModel; tied embeddings are kept on the first and on the last stage.
     """
     held = layers * (attention + norms) + (layers - moe_layers) * mlp + moe_layers * router
@@ -120,8 +120,8 @@ def stage_parameters(
     alone = has_embedding & has_head
     own = where(alone, 0, rows) if tied else rows
     beside = mtp * (attention + norms + (router if has_experts else mlp) + mtp_beside)
-    last = own + norm + divide(output_bias, tensor) + beside
-    return held + where(has_embedding, first, 0) + where(has_head, last, 0)
+    last = own + norm + divide(output_bias, tensor)
+    return held + where(has_embedding, first, 0) + where(has_head, last, 0) + beside
 
 
 def mtp_beside(hidden: Any, norm: Any, tensor: Any) -> Any:
@@ -157,13 +157,13 @@ def end_parameters(
     return parameters - layers * (attention + norms) - (layers - moe_layers) * mlp - moe_layers * router
 
 
-def stage_expert_parameters(moe_layers: Any, experts: Any, has_head: Any, mtp: Any) -> Any:
+def stage_expert_parameters(moe_layers: Any, experts: Any, mtp: Any) -> Any:
     """Parameters of routed experts on a card of the stage.
 
-    Formula: MoE layers x experts on the card; MTP layers, beside the output layer, have experts if the model has
+    Formula: MoE layers x experts on the card; MTP layers have experts if the model has
     Source: Megatron-LM, TEGroupedMLP.
     """
-    return (moe_layers + where(has_head, mtp, 0)) * experts
+    return (moe_layers + mtp) * experts
 
 
 def parameters_per_rank(others: tuple[Any, ...], experts: tuple[Any, ...]) -> Any:
@@ -224,7 +224,7 @@ FACTS = (
         "stage.layers", "stage.moe_layers", "parallel.attention_parameters", "parallel.mlp_parameters", "model.layer_norm_parameters",
         "parallel.router_parameters", "stage.has_embedding", "stage.has_head", "parallel.padded_vocab", "model.hidden", _T,
         "model.position_parameters", "model.norm_parameters", "model.embedding_norm?", "model.tied",
-        "model.output_bias_parameters", "model.mtp_layers", "parallel.mtp_parameters", "model.experts.count?",
+        "model.output_bias_parameters", "stage.mtp_layers", "parallel.mtp_parameters", "model.experts.count?",
     )),
     Fact("stage.largest_layer", "parameters", largest_layer, (
         "parallel.attention_parameters", "model.layer_norm_parameters", "parallel.mlp_parameters", "parallel.router_parameters",
@@ -234,6 +234,6 @@ FACTS = (
         "stage.parameters", "stage.layers", "stage.moe_layers", "parallel.attention_parameters", "parallel.mlp_parameters",
         "model.layer_norm_parameters", "parallel.router_parameters",
     )),
-    Fact("stage.expert_parameters", "parameters", stage_expert_parameters, ("stage.moe_layers", "parallel.expert_parameters", "stage.has_head", "model.mtp_layers")),
+    Fact("stage.expert_parameters", "parameters", stage_expert_parameters, ("stage.moe_layers", "parallel.expert_parameters", "stage.mtp_layers")),
     Fact("parallel.parameters_per_rank", "parameters", parameters_per_rank, ("stage.parameters[]", "stage.expert_parameters[]")),
 )  # fmt: skip

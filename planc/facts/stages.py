@@ -6,23 +6,27 @@ chunk c of stage i is the virtual stage c s + i of s v. s is the number of stage
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 from planc.facts.arithmetic import divide, is_array, largest, remainder, rounded_up, smallest, where, whole
 from planc.facts.fact import Fact
+from planc.facts.layouts import chunks_of
 from planc.facts.pipeline import in_flight
 from planc.plan.model import Unknown
 
 
-def judged_stages(stages: Any, layers: Any, dense: Any, stated: Any, engine: Any) -> Any:
+def judged_stages(stages: Any, layers: Any, dense: Any, stated: Any, layout: Any, engine: Any) -> Any:
     """Stages of which one is the fullest and one the slowest, counted from 0.
 
     Formula: the first two, the last, and the first without leading dense layers; with nanotron's walk the third and the last but one;
-        all of them with `pipeline.layers`
+        all of them with `pipeline.layers` or `pipeline.layout`
     Source: stages between the ends are alike, and the earlier one holds no fewer micro batches.
     """
     if stated is not None and not is_array(stages):
         return tuple(range(min(stages, len(stated))))
+    if layout is not None and not is_array(stages):
+        return tuple(range(min(stages, _MOST_CHUNKS)))
     marks = [0, 1, stages - 1, *((2, stages - 2) if engine == "nanotron" else ())]
     if dense is not None and layers is not None:
         marks.append(rounded_up(dense, largest(whole(layers, stages), 1)))
@@ -39,12 +43,17 @@ def has_embedding(stage: Any) -> Any:
     return stage == 0
 
 
-def has_head(stage: Any, stages: Any, layers: Any, engine: Any, hidden: Any, ffn: Any, vocab: Any) -> Any:
+def has_head(
+    stage: Any, stages: Any, layers: Any, layout: Any, engine: Any, hidden: Any, ffn: Any, vocab: Any
+) -> Any:  # fmt: skip
     """Whether the stage holds the output layer.
 
-    Formula: stage = s - 1; nanotron: the stage in which its walk ends, see `stage.layers`
+    Formula: stage = s - 1; with `pipeline.layout` where `L` stands; nanotron: the stage in which its walk ends, see `stage.layers`
     Source: Megatron-LM, GPTModel (post_process); nanotron, helpers of its trainer: block_compute_costs.
     """
+    if layout is not None:
+        found = _counted(layout, stage, stages, "L")
+        return found if isinstance(found, Unknown) else 0 < found
     if engine != "nanotron":
         return stage == stages - 1
     cost, share = _walk(stages, layers, hidden, ffn, vocab)
@@ -106,14 +115,42 @@ def stage_moe_layers(
     return found
 
 
+def stage_mtp_layers(stage: Any, stages: Any, layout: Any, has_head: Any, mtp: Any) -> Any:
+    """Layers for multi-token prediction that the stage holds.
+
+    Formula: all on the stage of the output layer; with `pipeline.layout` where `m` stands
+    Source: Megatron-LM, mtp_on_this_rank.
+    """
+    return where(has_head, mtp, 0) if layout is None else _counted(layout, stage, stages, "m")
+
+
+def _counted(layout: Any, stage: Any, stages: Any, letter: str) -> Any:
+    """How many of a kind a layout string gives the stage."""
+    if is_array(stages) or is_array(stage):
+        return Unknown("a layout string has one pipeline size", ("pipeline.layout",))
+    chunks = chunks_of(layout)
+    if isinstance(chunks, str) or stages < 1 or len(chunks) % stages != 0:
+        return Unknown("the layout string has no meaning for these stages", ("pipeline.layout",))
+    return sum(chunk.count(letter) for chunk in chunks[stage::stages])
+
+
+def _laid_out(layout: Any, stage: Any, stages: Any) -> list[tuple[Any, Any]]:
+    """Layers [begin, end) of each chunk of a stage in a layout string, or a reason in place of the beginning."""
+    counted = _counted(layout, stage, stages, "t")
+    chunks = chunks_of(layout)
+    if isinstance(counted, Unknown) or isinstance(chunks, str):
+        return [(counted, 0)]
+    ends = tuple(accumulate(chunk.count("t") for chunk in chunks))
+    return [(ends[at] - chunks[at].count("t"), ends[at]) for at in range(stage, len(chunks), stages)]
+
+
 def _spans(
     stage: Any, stages: Any, layers: Any, first: Any, last: Any, embedding: Any, loss: Any, layout: Any, chunks: Any,
     engine: Any, hidden: Any, ffn: Any, vocab: Any,
 ) -> list[tuple[Any, Any]]:  # fmt: skip
     """Layers [begin, end) of each chunk of a stage, or a reason in place of the beginning."""
     if layout is not None:
-        reason = "the layers of a `layout` string are not counted in this version"
-        return [(Unknown(reason, ("pipeline.layout",)), 0)]
+        return _laid_out(layout, stage, stages)
     if engine == "nanotron":
         bounds = [_walked(at, stages, layers, hidden, ffn, vocab) for at in (stage, stage + 1)]
         return [(bounds[0], bounds[1])] if not isinstance(bounds[1], Unknown) else [(bounds[1], 0)]
@@ -174,9 +211,10 @@ _SPLIT = (
 )  # fmt: skip
 
 FACTS = (
-    Fact("pipeline.judged_stages", "count", judged_stages, ("parallel.pipeline", "model.layers~", "model.experts.dense_layers?", "pipeline.layers?", "engine.name")),
+    Fact("pipeline.judged_stages", "count", judged_stages, ("parallel.pipeline", "model.layers~", "model.experts.dense_layers?", "pipeline.layers?", "pipeline.layout?", "engine.name")),
     Fact("stage.has_embedding", "word", has_embedding, ("stage.index",)),
-    Fact("stage.has_head", "word", has_head, ("stage.index", "parallel.pipeline", "model.layers", "engine.name", "model.hidden", "model.ffn", "model.vocab")),
+    Fact("stage.has_head", "word", has_head, ("stage.index", "parallel.pipeline", "model.layers", "pipeline.layout?", "engine.name", "model.hidden", "model.ffn", "model.vocab")),
+    Fact("stage.mtp_layers", "layers", stage_mtp_layers, ("stage.index", "parallel.pipeline", "pipeline.layout?", "stage.has_head", "model.mtp_layers")),
     Fact("stage.layers", "layers", stage_layers, _SPLIT),
     Fact("stage.moe_layers", "layers", stage_moe_layers, (*_SPLIT, "model.experts.count?", "model.experts.dense_layers?", "model.experts.every?")),
     Fact("stage.in_flight", "count", in_flight, ("stage.index", "parallel.pipeline", "batch.accumulation", "pipeline", "pipeline.chunks?", "pipeline.group?", "pipeline.limit?")),

@@ -317,7 +317,7 @@ def test_peak_is_that_of_the_worst_moment():
         ("megatron", {"recompute": "full", "recompute__method": "block"}, "memory.activations", "recompute.layers"),
         ("megatron", {"adapter": "lora"}, "stage.layer_activations", "adapter"),
         ("megatron", {"offload__activations": True}, "stage.peak", "offload.activations"),
-        ("megatron", {"pipeline__layout": "Et*2|tL"}, "stage.held_layers", "pipeline.layout"),
+        ("megatron", {"pipeline__layout": "t*2|t"}, "stage.held_layers", "pipeline.layout"),
         ("megatron", {"pipeline": "interleaved"}, "stage.held_layers", "pipeline.chunks"),
         ("megatron", {"model__experts__count": 8}, "memory.layer_experts", "model.experts"),
     ],

@@ -57,7 +57,8 @@ def test_longest_stage():
     assert stage_of(70, 2, embedding=True, loss=True) == 35
     assert stage_of(71, 2, embedding=True) == 36
     assert stage_of(70, 1, embedding=True, loss=True) == 70
-    assert isinstance(stage_of(61, 16, layout="Et*3|(tt|)*29,m|L"), Unknown)
+    assert stage_of(61, 16, layout="Et*3|(tt|)*29,m|L") == 5  # two parts a stage, the first of 3 and 2
+    assert isinstance(stage_of(61, 16, layout="Et*3|x|L"), Unknown)
 
 
 def test_longest_stage_survives_faulty_splits():
