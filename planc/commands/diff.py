@@ -99,9 +99,11 @@ def _against(reader: _Reader, options: argparse.Namespace) -> Iterator[Compariso
         paths = [name]
         if is_folder:
             is_excluded = reader.configurations.is_excluded
-            now = (source.name for source in read_all(reader.files, (name,), is_excluded).sources)
+            read = read_all(reader.files, (name,), is_excluded)
+            for path, reason in read.unread:
+                raise CannotWork(f"cannot read {quoted(path)}: {reason}")
             old = (path for path in plan_files(options.against, name) if not is_excluded(path))
-            paths = sorted({*now, *old}, key=lambda path: path.split(os.sep))
+            paths = sorted({*read.names, *old}, key=lambda path: path.split(os.sep))
         for path in paths:
             compared = _with_revision(reader, before, path, options)
             if compared is not None and (compared or not is_folder):

@@ -61,7 +61,17 @@ def test_nothing_is_written_from_it(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", FAULTY)
 def test_what_is_known_of_it_is_explained(tmp_path: Path, name: str) -> None:
     (tmp_path / "bad.plan").write_bytes(FAULTY[name][0])
-    assert planc("explain", "bad.plan", cwd=tmp_path).returncode == 1
+    for options in ([], ["--all", "--why", "memory.total"]):
+        assert planc("explain", "bad.plan", *options, cwd=tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_it_is_compared_as_far_as_it_is_known(tmp_path: Path, name: str) -> None:
+    (tmp_path / "bad.plan").write_bytes(FAULTY[name][0])
+    (tmp_path / "good.plan").write_text(CLEAN)
+    outcome = planc("diff", "good.plan", "bad.plan", cwd=tmp_path)
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert all(character.isprintable() or character == "\n" for character in outcome.stdout)
 
 
 @pytest.mark.parametrize(

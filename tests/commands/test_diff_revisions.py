@@ -101,6 +101,16 @@ def test_folders_against_a_revision_show_the_files_that_differ(folder: Path) -> 
     assert found["gone"]
 
 
+def test_what_cannot_be_read_in_a_folder(folder: Path) -> None:
+    (folder / "plans" / "new.plan").write_bytes(b"\x00")
+    found = compared(folder, "--against", "HEAD", "plans")
+    assert [each["new"] for each in found] == ["plans/a.plan", "plans/new.plan"]
+    assert [each["code"] for each in found[1]["diagnostics"]["came"]] == ["PLN004"]
+    (folder / "plans" / "dangling.plan").symlink_to("nowhere.plan")
+    said = "planc: cannot read `plans/dangling.plan`: no such file or directory\n"
+    assert refused(folder, "--against", "HEAD", "plans") == said
+
+
 def test_nothing_differs(folder: Path) -> None:
     commit(folder, "three nodes")
     for style in ([], ["--markdown"]):
