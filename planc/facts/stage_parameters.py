@@ -35,10 +35,10 @@ def attention_per_card(
 ) -> Any:  # fmt: skip
     """Weights and biases of one layer's attention on a card.
 
-    Formula: (h d (2 a + 2 k') + biases (a + 2 k') d + sinks a) / t with k' = max(k, t), and the output's bias h; MLA: (queries, and keys
+    Formula: (h d (2 a + 2 k) + biases (a + 2 k) d + sinks a) / t, and the output's bias h; MLA: (queries, and keys
         and values up from their rank, and output) / t, with the products down to the ranks and their norms whole
-    Source: Megatron-LM, SelfAttention and MLASelfAttention (its down projections are duplicated).
-    Assumes: a rank has at least one key-value head.
+    Source: Megatron-LM, SelfAttention (fewer key-value heads than ranks are split and gathered as well) and MLASelfAttention (its
+        down projections are duplicated).
     """
     has_bias, has_last_bias = bias in ("qkv", "attention", "all"), bias in ("attention", "all")
     last = hidden if has_last_bias else 0
@@ -48,8 +48,7 @@ def attention_per_card(
         up = (hidden if q_lora is None else q_lora) * heads * (nope + rope)
         up = up + kv_lora * heads * (nope + v_dim) + heads * v_dim * hidden
         return divide(up, tensor) + down + last
-    pairs = largest(kv_heads, tensor)
-    split = hidden * head_dim * (2 * heads + 2 * pairs) + ((heads + 2 * pairs) * head_dim if has_bias else 0)
+    split = hidden * head_dim * (2 * heads + 2 * kv_heads) + ((heads + 2 * kv_heads) * head_dim if has_bias else 0)
     return divide(split + (heads if sinks else 0), tensor) + last
 
 
