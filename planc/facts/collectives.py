@@ -117,7 +117,9 @@ def _reached(group: Group, share: Any) -> Any:
         return group.intra * share
     if group.intra is None:
         return group.inter * constants.FAR_SHARE.value
-    far = smallest(group.inter * group.members * constants.FAR_SHARE.value, group.intra * constants.RING_SHARE.value)
+    through = smallest(group.inter * group.members, group.intra) * constants.FAR_SHARE.value
+    within = group.intra * constants.RING_SHARE.value
+    far = where(1 < group.members, through * within / (through + within), through)
     return where(inside, group.intra * share, far)
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 from planc.facts import constants
 from planc.facts.arithmetic import largest, rounded_up, where
-from planc.facts.collectives import all_reduce_time, scatter_time
+from planc.facts.collectives import Group, all_reduce_time, scatter_time
 from planc.facts.fact import Fact
 from planc.facts.floats import in_floats
 from planc.facts.links import links
 from planc.plan.model import Unknown
+
 
 @in_floats
 def most(parameters: tuple[Any, ...]) -> Any:
@@ -97,6 +98,7 @@ _HOPS_EXPOSED = 0.5
 def data_time(
     others: Any, experts: Any, width: Any, weight: Any, group: Any, expert_group: Any, times: Any, stage: Any, replicas: Any,
     messages: Any, tensor: Any, expert: Any, expert_tensor: Any, domain: Any, world: Any, intra: Any, inter: Any, capability: Any,
+    engine: Any,
 ) -> Any:  # fmt: skip
     """Seconds of them.
 
@@ -114,6 +116,8 @@ def data_time(
         far = links(copies, stride * ranks, domain, world, intra, inter, capability)
         if isinstance(near, Unknown) or isinstance(far, Unknown):
             return near if isinstance(near, Unknown) else far
+        if engine == "nanotron":
+            near = _slowed(near)
         gradients = parameters * width * times
         scattered = scatter_time(near, gradients, messages)
         gathered = scatter_time(near, parameters * weight, messages / 2)
@@ -123,6 +127,14 @@ def data_time(
         is_there = 0 < parameters
         found = found + where(is_there & (1 < ranks), seconds, 0.0) + where(is_there & (1 < copies), between, 0.0)
     return found
+
+
+def _slowed(group: Group) -> Group:
+    """The group between domains as nanotron's reductions find it."""
+    inter = None if group.inter is None else group.inter * constants.NANOTRON_FAR_SHARE.value
+    inside = group.ranks <= group.members
+    intra = None if group.intra is None else group.intra * where(inside, 1.0, constants.NANOTRON_INSIDE_SHARE.value)
+    return group._replace(inter=inter, intra=intra)
 
 
 @in_floats
@@ -186,19 +198,23 @@ def overlapped(family: Any) -> Any:
 
     Formula: true under FSDP2, else false
     Source: PyTorch FSDP2 reduces and gathers on streams of their own; Megatron-LM, overlap-grad-reduce, overlap-param-gather and
-        tp-comm-overlap are off unless asked for; nanotron and DeepSpeed reduce after the last backward pass.
+        tp-comm-overlap are off unless asked for; DeepSpeed reduces after the last backward pass.
     """
     return family == "fsdp2"
 
 
 @in_floats
-def data_exposed(seconds: Any, gathered: Any, computed: Any, latency: Any, overlaps: Any) -> Any:
+def data_exposed(
+    seconds: Any, gathered: Any, computed: Any, latency: Any, overlaps: Any, engine: Any, stage: Any, each: Any
+) -> Any:
     """Seconds of the exchange of gradients that computation does not hide.
 
     Formula: all of it, or where it overlaps, what is longer, with the gathers of weights, than the passes, shared out between both;
-        and its hops
-    Source: see `communication.overlapped`.
+        and its hops; nanotron at stage 0: what is longer than the backward part of a pass, 2 / 3, and a quarter at least
+    Source: see `communication.overlapped`; nanotron reduces bucket by bucket in the last backward pass, but shards after it.
     """
+    if engine == "nanotron":
+        return where(stage < 1, largest(seconds - each * 2 / 3, seconds / 4), seconds)
     if not overlaps:
         return seconds
     both = largest(seconds + gathered, 1e-30)
@@ -244,10 +260,10 @@ FACTS = (
     Fact(_TIMES, "count", reductions, ("shard.stage", "batch.accumulation", "engine.family")),
     Fact("communication.data.bytes", "bytes", data_bytes, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "adapter?")),
     Fact("communication.data.messages", "count", data_messages, (_OTHERS, _EXPERTS, _WIDTH, _TIMES, "shard.stage", "engine.name", "engine.family", "shard.bucket?", "pipeline.longest_stage", "communication.data.group")),
-    Fact("communication.data.time", "s", data_time, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "communication.data.messages", *_STRIDES, *_CLUSTER, "cluster.gpu.compute_capability?")),
+    Fact("communication.data.time", "s", data_time, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "communication.data.messages", *_STRIDES, *_CLUSTER, "cluster.gpu.compute_capability?", "engine.name")),
     Fact("communication.overlapped", "word", overlapped, ("engine.family",)),
     Fact("communication.data.latency", "s", hop_latency, ("communication.data.messages", "shard.group", "cluster.domain", "world.size", "parallel.tensor")),
-    Fact("communication.data.exposed", "s", data_exposed, ("communication.data.time", "communication.shard.time", "step.passes", "communication.data.latency", "communication.overlapped")),
+    Fact("communication.data.exposed", "s", data_exposed, ("communication.data.time", "communication.shard.time", "step.passes", "communication.data.latency", "communication.overlapped", "engine.name", "shard.stage", "step.pass")),
     Fact("communication.shard.gathers", "count", gathers, ("shard.stage", "batch.accumulation", "engine.family")),
     Fact("communication.shard.bytes", "bytes", shard_bytes, (_OTHERS, _EXPERTS, _WEIGHT, *_SHARDED)),
     Fact("communication.shard.messages", "count", shard_messages, ("communication.shard.gathers", "pipeline.longest_stage", "shard.group", "engine.family")),

@@ -22,7 +22,7 @@ from tests.accuracy.split import is_fitted
 
 _BEND = 0.1
 _STEP = 0.02
-_ROUNDS = 8
+_ROUNDS = 10
 _STAY = 0.1
 
 
