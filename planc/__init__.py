@@ -36,7 +36,8 @@ right:
   `selection.py`, `suppressions.py`, `baseline.py`; `fixing.py` applies repairs. `plan/house.py` is what a configuration
   adds to every plan.
 - `showing/` puts plans and their numbers into text, Markdown and JSON: for `explain` all of them in `full.py`, the
-  terms of one in `why.py`; for `diff` what differs in `changes.py`, two states beside each other in `comparison.py`.
+  terms of one in `why.py`, who sits where in `ranking.py`; for `diff` what differs in `changes.py`, two states beside
+  each other in `comparison.py`.
 - `advice/` is the ladder of `planc advise`: what is tried (`ladder.py`), with which sizes (`layouts.py`), and the plan.
 - `measuring/` reads what runs measured (`logs.py`, `tables.py`), and finds the factors by which a prediction differs.
 - `editing/` is what an editor shows: `roles.py` says what each token stands for, also in broken text, `checking.py`

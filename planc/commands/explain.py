@@ -41,8 +41,13 @@ def run(arguments: list[str]) -> int:
     plans = chosen_plans(analysis.plans, options.plan, options.file) if analysis.plans or not failed else []
     given = {} if step_seconds is None else {STEP_TIME: step_seconds}
     _refuse_unknown(plans, options.why)
+    ranks = _ranks(plans, options)
     if options.output_format == "json":
-        _write_json(plans, given, options.why)
+        _write_json(plans, given, options.why, ranks)
+    elif ranks is not None:
+        from planc.showing.ranking import ranks_text
+
+        output.write("\n".join(ranks_text(plan, ranks, _width()) for plan in plans))
     elif options.why:
         _write_trees(plans, given, options.why)
     elif options.all:
@@ -56,7 +61,7 @@ def run(arguments: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _write_json(plans: list[Plan], given: dict[str, Any], why: list[str]) -> None:
+def _write_json(plans: list[Plan], given: dict[str, Any], why: list[str], ranks: list[range] | None) -> None:
     import json
 
     from planc.showing.document import plan_data
@@ -67,6 +72,10 @@ def _write_json(plans: list[Plan], given: dict[str, Any], why: list[str]) -> Non
         data = plan_data(explain(plan, given.get(STEP_TIME)))
         if why:
             data["why"] = [tree_data(tree) for path in why for tree in trees(plan, path, given)]
+        if ranks is not None:
+            from planc.showing.ranking import ranks_data
+
+            data["ranks"] = ranks_data(plan, ranks)
         shown.append(data)
     output.write(json.dumps({"version": 1, "note": MEMORY_NOTE, "plans": shown}, indent=2) + "\n")
 
@@ -93,6 +102,19 @@ def _refuse_unknown(plans: list[Plan], why: list[str]) -> None:
         if plans and not any(is_path(plan, path) for plan in plans):
             hint = output.did_you_mean(path, known_paths(plans))
             raise CannotWork(f"no number and no field {output.quoted(path)}{hint}; `planc explain --all` lists them")
+
+
+def _ranks(plans: list[Plan], options: argparse.Namespace) -> list[range] | None:
+    """The ranks that were chosen, none for the first ones; None where ranks were not asked for."""
+    if not options.ranks and not options.rank:
+        return None
+    if options.output_format == "text" and (options.why or options.all):
+        raise CannotWork(
+            "--ranks shows no numbers: leave `--why` and `--all` out, or ask for JSON, which has all of it"
+        )
+    from planc.commands.ranking import chosen_ranks
+
+    return chosen_ranks(plans, options.rank)
 
 
 def _width() -> int:
@@ -144,6 +166,16 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="why a number is what it is: the tree of its terms down to the fields, such as --why memory.total; "
         "may be repeated",
+    )
+    made.add_argument(
+        "--ranks", action="store_true", help="which rank sits on which node, and in which group along each axis"
+    )
+    made.add_argument(
+        "--rank",
+        action="append",
+        default=[],
+        metavar="LIST",
+        help="as --ranks, of these ranks only, such as --rank 0-15,256; may be repeated",
     )
     made.add_argument("--set", **SET)  # type: ignore[arg-type]
     made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")

@@ -97,11 +97,15 @@ def layout_of(facts: Facts) -> Layout | Unknown:
     DeepSpeed makes expert groups of the data ranks at one place of their tensor groups, which is what an experts' grid with
     all tensor ranks gives, whether or not it splits the experts over them.
     """
-    whole = "tensor" if facts.engine.name == "deepspeed" else "expert_tensor"
+    whole = "tensor" if facts.engine.name in ("deepspeed", "gpt-neox") else "expert_tensor"
     paths = (*(f"parallel.{name}" for name in Sizes._fields[:4]), "shard.size", "parallel.expert", f"parallel.{whole}")
+    world, replica = facts["world.size"], facts["world.model_parallel"]
+    if not isinstance(world, Unknown) and not isinstance(replica, Unknown):
+        rest = _rest(replica, world)
+        if rest is not None:
+            return rest
     for _, unknown in facts.unknown(("world.size", *paths)):
         return unknown
-    world = facts["world.size"]
     sizes = Sizes(*(facts[path] for path in paths))
     return _misfit(sizes, world) or layout(sizes)
 
@@ -175,17 +179,24 @@ def _joined(axes: tuple[Axis, ...]) -> tuple[tuple[int, int], ...]:
     return tuple(steps)
 
 
-def _misfit(sizes: Sizes, world: Any) -> Unknown | None:
-    """Why sizes do not fill a world, in the order in which they are divided; None if they do."""
-    if min(sizes) < 1 or world < 1:
+def _rest(replica: Any, world: Any) -> Unknown | None:
+    """Why a world holds no whole replicas; None if it does."""
+    if replica < 1 or world < 1:
         return Unknown("a size is zero")
-    replica = sizes.tensor * sizes.context * sizes.pipeline
-    stage = world // sizes.pipeline
-    experts = sizes.expert * sizes.expert_tensor
     if world < replica:
         return Unknown(f"a replica takes {replica} ranks, and the world has {world}")
     if world % replica != 0:
         return Unknown(f"replicas of {replica} ranks leave {world % replica} of {world} over")
+    return None
+
+
+def _misfit(sizes: Sizes, world: Any) -> Unknown | None:
+    """Why sizes do not fill a world that holds whole replicas; None if they do."""
+    if min(sizes) < 1:
+        return Unknown("a size is zero")
+    replica = sizes.tensor * sizes.context * sizes.pipeline
+    stage = world // sizes.pipeline
+    experts = sizes.expert * sizes.expert_tensor
     if replica * sizes.data != world:
         return Unknown(f"{sizes.data} replicas of {replica} ranks are not the {world} of the world")
     if sizes.data % sizes.shard != 0:

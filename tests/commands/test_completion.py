@@ -30,7 +30,7 @@ from tests.commands.terminal import Terminal
 #: Values that nobody can propose, as they are the user's own.
 FREE = {
     "--against REVISION", "--global-batch N", "--gpus N", "--gpus-per-node N", "--network SPEED", "--sequence-length N",
-    "--skip STEPS", "--step-time TIME", "--tokens AMOUNT",
+    "--rank LIST", "--skip STEPS", "--step-time TIME", "--tokens AMOUNT",
 }  # fmt: skip
 
 FORMATS = ("concise", "github", "gitlab", "json", "junit", "sarif", "text")
