@@ -113,25 +113,30 @@ def _of_plan(changes: Changes, color: bool) -> Iterator[str]:
             yield from _rows([(change, change_text(change) or place_of(change)) for change in group], color)
     if changes.found.came or changes.found.went:
         yield from ("", "  diagnostics", *_diagnostics(changes.found, color))
-    yield from ("", f"  {counts_text(changes)}{_kept(changes.found)}")
-    first = [f"{HEADLINES[change.path]} {values_text(change)} {_in_brackets(change)}" for change in headlines(changes)]
+    first = headlines(changes)
     if first:
-        yield f"  {'; '.join(text.strip() for text in first)}"
-
-
-def _in_brackets(change: Change) -> str:
-    text = change_text(change)
-    return f"({text})" if text else ""
+        yield from ("", "  in short")
+        yield from _aligned([(HEADLINES[change.path], change, change_text(change)) for change in first], "    ")
+    yield from ("", f"  {counts_text(changes)}{_kept(changes.found)}")
 
 
 def _rows(rows: list[tuple[Change, str]], color: bool) -> Iterator[str]:
-    """One line for each change, in three columns."""
-    paths = [f"{change.path}{f' [{change.engine}]' if change.engine else ''}" for change, _ in rows]
-    values = [values_text(change) for change, _ in rows]
-    first = max(map(len, paths), default=0)
+    """One line for each change, behind its mark."""
+    lines = _aligned([(change.path, change, note) for change, note in rows], "")
+    for (change, _), line in zip(rows, lines, strict=True):
+        yield _marked(change.mark, line, color)
+
+
+def _aligned(rows: list[tuple[str, Change, str]], indent: str) -> list[str]:
+    """Names, values and notes in three columns."""
+    names = [f"{name}{f' [{change.engine}]' if change.engine else ''}" for name, change, _ in rows]
+    values = [values_text(change) for _, change, _ in rows]
+    first = max(map(len, names), default=0)
     second = max((len(value) for value in values if len(value) <= _WIDEST), default=0)
-    for (change, note), path, value in zip(rows, paths, values, strict=True):
-        yield _marked(change.mark, f"{path:<{first}}  {value:<{second}}  {note}".rstrip(), color)
+    return [
+        f"{indent}{name:<{first}}  {value:<{second}}  {note}".rstrip()
+        for name, value, (_, _, note) in zip(names, values, rows, strict=True)
+    ]
 
 
 def _diagnostics(found: Found, color: bool) -> Iterator[str]:

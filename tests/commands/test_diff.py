@@ -76,6 +76,15 @@ def test_the_text_has_a_line_for_each_with_its_place(folder: Path) -> None:
     assert any(line.startswith("  2 fields and 3 that follow, ") for line in lines)
 
 
+def test_what_a_reader_asks_first_stands_last(tmp_path: Path) -> None:
+    (tmp_path / "a.plan").write_text((ROOT / "examples" / "workstation.plan").read_text())
+    lines = shown(tmp_path, "a.plan", "--set", "batch.micro=1").splitlines()
+    short = lines[lines.index("  in short") + 1 : -2]
+    assert [line.split()[0] for line in short] == ["memory", "step", "throughput", "MFU", "run"]
+    (total,) = (line for line in lines if line.startswith("  ~ memory.total "))
+    assert short[0].split()[1:] == total.split()[2:]
+
+
 def test_what_is_new_and_what_is_gone(folder: Path) -> None:
     (folder / "b.plan").write_text(
         CLEAN.replace('launch { script = "train.py" }', "recompute = full  train { seed = 7 }")
