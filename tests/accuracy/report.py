@@ -23,6 +23,7 @@ from tests.accuracy.comparison import (
 )
 from tests.accuracy.criteria import CRITERIA, Criterion
 from tests.accuracy.exact import judgements
+from tests.accuracy.oracles import tracker_lines
 from tests.accuracy.split import is_fitted
 
 _TITLES = {
@@ -67,6 +68,8 @@ def summary() -> Iterator[str]:
     yield "exact: every cell to its last printed digit"
     for exact, fault in judgements():
         yield f"  {exact.name:28}{len(rows(exact.table)):5} rows  {f'NOT EXACT: {fault}' if fault else 'exact'}"
+    yield ""
+    yield from tracker_lines()
     yield ""
     yield from _left_out()
 
