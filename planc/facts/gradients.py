@@ -11,7 +11,7 @@ from typing import Any
 
 from planc.facts import constants
 from planc.facts.arithmetic import largest, rounded_up, where
-from planc.facts.collectives import Group, all_reduce_time, scatter_time
+from planc.facts.collectives import all_reduce_time, scatter_time
 from planc.facts.fact import Fact
 from planc.facts.floats import in_floats
 from planc.facts.links import links
@@ -73,15 +73,17 @@ def data_messages(
     """Collectives of a step for them.
 
     Formula: N / bucket, rounded up, as often as gradients are reduced, twice from stage 1 to 2, where weights are gathered: buckets of
-        `shard.bucket` elements, DeepSpeed 500 million, Megatron 40 million, nanotron 25 MB, FSDP2 a layer
-    Source: DeepSpeed, reduce_bucket_size; Megatron-LM, ddp-bucket-size; PyTorch, DistributedDataParallel.
+        `shard.bucket` elements, DeepSpeed 500 million, Megatron 40 million, nanotron 25 MB, or tensor by tensor from stage 1 on; FSDP2 a
+        layer
+    Source: DeepSpeed, reduce_bucket_size; Megatron-LM, ddp-bucket-size; PyTorch, DistributedDataParallel; nanotron, ZeroDistributedOptimizer.
     """
     both = where((1 <= stage) & (stage < 3), 2.0, 1.0)
     if family == "fsdp2":
         return where(1 < group, layers * times * both, 0.0)
     size = _BUCKETS.get(engine, 5e8) if bucket is None else bucket
     if bucket is None and engine == "nanotron":
-        size = constants.NANOTRON_BUCKET.value / width
+        buckets = rounded_up(others + experts, constants.BUCKET.value / width)
+        return where(1 < group, where(stage < 1, buckets, 2 * _TENSORS_WITHOUT_BIAS * layers), 0.0)
     return where(1 < group, rounded_up(others + experts, size) * times * both, 0.0)
 
 
@@ -89,6 +91,9 @@ _BUCKETS = {"deepspeed": 5e8, "megatron": 4e7}
 
 #: Tensors of a layer with biases and two norms: four products, as many biases, two norms of two each.
 _TENSORS = 12.0
+
+#: The same without biases: queries with keys and values, output, gate with up, down, two norms.
+_TENSORS_WITHOUT_BIAS = 6.0
 
 #: Share of the hops of overlapping collectives that stays exposed: the passes hide about as many as they wait for.
 _HOPS_EXPOSED = 0.5
@@ -98,7 +103,6 @@ _HOPS_EXPOSED = 0.5
 def data_time(
     others: Any, experts: Any, width: Any, weight: Any, group: Any, expert_group: Any, times: Any, stage: Any, replicas: Any,
     messages: Any, tensor: Any, expert: Any, expert_tensor: Any, domain: Any, world: Any, intra: Any, inter: Any, capability: Any,
-    engine: Any,
 ) -> Any:  # fmt: skip
     """Seconds of them.
 
@@ -116,8 +120,6 @@ def data_time(
         far = links(copies, stride * ranks, domain, world, intra, inter, capability)
         if isinstance(near, Unknown) or isinstance(far, Unknown):
             return near if isinstance(near, Unknown) else far
-        if engine == "nanotron":
-            near = _slowed(near)
         gradients = parameters * width * times
         scattered = scatter_time(near, gradients, messages)
         gathered = scatter_time(near, parameters * weight, messages / 2)
@@ -127,14 +129,6 @@ def data_time(
         is_there = 0 < parameters
         found = found + where(is_there & (1 < ranks), seconds, 0.0) + where(is_there & (1 < copies), between, 0.0)
     return found
-
-
-def _slowed(group: Group) -> Group:
-    """The group between domains as nanotron's reductions find it."""
-    inter = None if group.inter is None else group.inter * constants.NANOTRON_FAR_SHARE.value
-    inside = group.ranks <= group.members
-    intra = None if group.intra is None else group.intra * where(inside, 1.0, constants.NANOTRON_INSIDE_SHARE.value)
-    return group._replace(inter=inter, intra=intra)
 
 
 @in_floats
@@ -260,7 +254,7 @@ FACTS = (
     Fact(_TIMES, "count", reductions, ("shard.stage", "batch.accumulation", "engine.family")),
     Fact("communication.data.bytes", "bytes", data_bytes, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "adapter?")),
     Fact("communication.data.messages", "count", data_messages, (_OTHERS, _EXPERTS, _WIDTH, _TIMES, "shard.stage", "engine.name", "engine.family", "shard.bucket?", "pipeline.longest_stage", "communication.data.group")),
-    Fact("communication.data.time", "s", data_time, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "communication.data.messages", *_STRIDES, *_CLUSTER, "cluster.gpu.compute_capability?", "engine.name")),
+    Fact("communication.data.time", "s", data_time, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "communication.data.messages", *_STRIDES, *_CLUSTER, "cluster.gpu.compute_capability?")),
     Fact("communication.overlapped", "word", overlapped, ("engine.family",)),
     Fact("communication.data.latency", "s", hop_latency, ("communication.data.messages", "shard.group", "cluster.domain", "world.size", "parallel.tensor")),
     Fact("communication.data.exposed", "s", data_exposed, ("communication.data.time", "communication.shard.time", "step.passes", "communication.data.latency", "communication.overlapped", "engine.name", "shard.stage", "step.pass")),
