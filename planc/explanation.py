@@ -194,11 +194,6 @@ def given_of(facts: Facts, paths: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def missing_of(value: Any) -> tuple[str, ...]:
-    """The fields that would supply a number that is not known."""
-    return value.missing if isinstance(value, Unknown) else ()
-
-
 def reason_text(unknown: Unknown) -> str:
     """Why a number is not known, as the command line knows it."""
     return "`--step-time` is not given" if STEP_TIME in unknown.missing[:1] else unknown.reason
@@ -219,38 +214,36 @@ def _known(facts: Facts) -> _Known:
 
 def _numbers(path: str, every: list[_Known]) -> list[Number]:
     """The number for every engine; one for all of them where they agree, inputs included."""
+    if len(every) == 1:  # one engine agrees with itself, which need not be looked at
+        return [_number(path, every[0], ())]
     alike: dict[Any, list[_Known]] = {}
-    for own in every:  # one engine agrees with itself, which need not be looked at
-        alike.setdefault(_comparable(own, path) if 1 < len(every) else (), []).append(own)
+    for own in every:
+        alike.setdefault(_comparable(own, path), []).append(own)
+    if len(alike) == 1:
+        return [_number(path, every[0], ())]
+    return [_number(path, group[0], tuple(own.facts.engine.name for own in group)) for group in alike.values()]
+
+
+def _number(path: str, known: _Known, names: tuple[str, ...]) -> Number:
     fact = FACTS[path]
-    parts = _page(fact.formula.__doc__)
-    found = []
-    for group in alike.values():
-        _, value, text = _value(group[0], path)
-        money = isinstance(value, Amount)
-        found.append(
-            Number(
-                path,
-                () if len(alike) == 1 else tuple(own.facts.engine.name for own in group),
-                value.dimension[0][0] if money else fact.unit,
-                value.value if money else value,
-                reason_text(value) if isinstance(value, Unknown) else text,
-                tuple("--step-time" if name == STEP_TIME else name for name in missing_of(value)),
-                parts.get("", ""),
-                parts.get("Formula:", ""),
-                parts.get("Source:", ""),
-                parts.get("Assumes:", ""),
-                tuple(_inputs(group[0], fact.inputs)),
-                group[0].stage if path in STAGED else None,
-            )
-        )
-    return found
+    _, value, text = _value(known, path)
+    inputs = tuple(_inputs(known, fact.inputs))
+    stage = known.stage if path in STAGED else None
+    unit = fact.unit
+    missing: tuple[str, ...] = ()
+    if isinstance(value, Unknown):
+        text = reason_text(value)
+        missing = tuple("--step-time" if name == STEP_TIME else name for name in value.missing)
+    elif isinstance(value, Amount):
+        unit, value = value.dimension[0][0], value.value
+    return Number(path, names, unit, value, text, missing, *_page(fact.formula.__doc__), inputs, stage)
 
 
 @lru_cache(512)
-def _page(docstring: str | None) -> dict[str, str]:
-    """The parts of a formula's docstring; an editor or a search explains many plans."""
-    return docstring_parts(docstring)
+def _page(docstring: str | None) -> tuple[str, str, str, str]:
+    """Meaning, formula, source and assumptions of a formula; an editor or a search explains many plans."""
+    parts = docstring_parts(docstring)
+    return parts.get("", ""), parts.get("Formula:", ""), parts.get("Source:", ""), parts.get("Assumes:", "")
 
 
 @lru_cache(512)
@@ -280,7 +273,8 @@ def _is_absent(known: _Known, name: str) -> bool:
 def _value(known: _Known, name: str) -> Input:
     found = known.values.get(name)
     if found is None:
-        value = (known.view if name in STAGED else known.facts).given(name)
+        facts = known.view if name in STAGED else known.facts
+        value = facts.given(name) if name.endswith("[]") else facts[name]
         found = known.values[name] = Input(name, value, value_text(name, value))
     return found
 

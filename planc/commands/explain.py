@@ -147,7 +147,10 @@ def _seconds(text: str) -> Any:
 
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc explain`."""
-    made = Parser(prog="planc explain", description="Show every derived number of a plan with its formula and inputs.")
+    made = Parser(
+        prog="planc explain",
+        description="Show what a plan comes to: memory, step and run; or all its numbers, or one with its terms.",
+    )
     made.add_argument("file", metavar="FILE", help="the plan file")
     made.add_argument("--plan", action="append", default=[], metavar="NAME", help="only this plan; may be repeated")
     made.add_argument(

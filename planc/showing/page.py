@@ -15,7 +15,7 @@ from planc.plan.evaluate import FAULTY
 from planc.plan.model import Plan, Unknown
 from planc.showing.card import BLANK, card_lines
 from planc.showing.origins import place_text
-from planc.showing.stages import stages_lines
+from planc.showing.stages import gib_text, stages_lines
 
 _AXES = ("tensor", "context", "expert", "pipeline", "shard", "data")
 _BAR = 28  # columns of the bar of a whole step
@@ -81,6 +81,10 @@ def _of_engine(facts: Facts, width: int) -> Iterator[str]:
     if card:
         yield ""
         yield from (line for at, text in enumerate(card) for line in _labelled("" if at else "card", text, width))
+    host, memory = facts["memory.host"], facts["cluster.cpu_memory"]
+    if not isinstance(host, Unknown) and 0 < host:
+        of = "" if isinstance(memory, Unknown) else f" of {gib_text(memory)}"
+        yield from _labelled("host", f"{gib_text(host)}{of} GiB of a node's memory hold what is offloaded", width)
     for lines in (_step(facts, width), _run(facts, width), _unknown(facts, width)):
         found = list(lines)
         if found:
@@ -132,7 +136,10 @@ def _unknown(facts: Facts, width: int) -> Iterator[str]:
     for path, asked in _WANTED.items():
         value = facts[path]
         located = facts.plan.find(asked) if asked else None
-        if isinstance(value, Unknown) and (not asked or (located is not None and located.value is not None)):
+        is_wanted = not asked or (
+            located is not None and not isinstance(located.value, Unknown) and located.value is not None
+        )
+        if isinstance(value, Unknown) and is_wanted and value.missing != (STEP_TIME,):  # which `step.time` stands for
             names = [f"`{name}`" for name in value.missing if name != STEP_TIME]
             more = f" and {len(names) - _MOST_NAMED} more" if _MOST_NAMED < len(names) else ""
             needs = f"; it needs {', '.join(names[:_MOST_NAMED])}{more}" if names else ""

@@ -157,6 +157,24 @@ def test_what_is_not_known_is_said_with_what_would_supply_it() -> None:
     assert any(line.startswith("unknown  memory.total: the plan has errors; it needs ") for line in broken)
 
 
+def test_what_follows_from_an_unknown_step_is_not_said_again() -> None:
+    lines = page(DEEP.replace("bf16 = 400 TFLOPS", "bf16 = true"))
+    assert [line.split()[1] for line in lines if line.startswith("unknown")] == ["step.time:"]
+
+
+def test_what_is_offloaded_lies_in_the_memory_of_a_node() -> None:
+    away = DEEP.replace("precision", "offload { optimizer = cpu }  precision").replace(
+        "price_per_gpu", "cpu_memory = 2 TiB  price_per_gpu"
+    )
+    away = away.replace("pipeline = 4", "pipeline = 1").replace("megatron", "deepspeed")
+    facts = plan_facts(plan_of(away))
+    (host,) = (line for line in page(away) if line.startswith("host "))
+    assert (
+        host == f"host     {facts['memory.host'] / 2**30:.1f} of 2048.0 GiB of a node's memory hold what is offloaded"
+    )
+    assert not any(line.startswith("host") for line in page(DEEP))
+
+
 def test_cards_without_a_known_size_have_no_bar() -> None:
     (plan,) = analysis_of(BROKEN).plans
     assert card_lines(plan_facts(plan), 60) == []
