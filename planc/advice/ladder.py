@@ -26,7 +26,7 @@ from planc.plan.model import Unknown
 GAIN = 0.05
 
 #: The same where it needs another trainer, whose kernels are part of the difference.
-GAIN_OF_ANOTHER_TRAINER = 1 / 3
+GAIN_OF_ANOTHER_TRAINER = 1 / 2
 
 #: Micro batches that are tried, in samples.
 _MICRO = (1, 2, 4, 8)

@@ -21,8 +21,11 @@ class Parser(argparse.ArgumentParser):
 
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """The values of the arguments; where a file was taken for options, its name is not left at that."""
+    files = any(action.nargs in ("*", "+") for action in parser._actions if not action.option_strings)
     try:
-        return parser.parse_args(arguments)
+        # Files that options stand between are surplus to argparse, unless it parses twice, which it cannot do with `--`.
+        twice = files and "--" not in arguments
+        return parser.parse_intermixed_args(arguments) if twice else parser.parse_args(arguments)
     except CannotWork as reason:
         for argument in arguments[: arguments.index("--") if "--" in arguments else None]:
             if argument.startswith("-") and os.path.isfile(argument):

@@ -10,7 +10,7 @@ from planc.commands.main import COMMANDS, main
 from tests.commands.cli import CLEAN, planc
 
 #: What a command does not do without.
-NEEDED = {"explain": ["a.plan"], "completion": ["bash"]}
+NEEDED = {"explain": ["a.plan"], "completion": ["bash"], "calibrate": ["a.plan", "a.log"]}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -49,3 +49,11 @@ def test_no_file_no_hint_at_one(tmp_path: Path) -> None:
     (tmp_path / "-dash.plan").write_text(CLEAN)
     complaint = "planc: unrecognized arguments: -dish.plan; see `planc lint --help`\n"
     assert planc("lint", "-dish.plan", "--", "-dash.plan", cwd=tmp_path).stderr == complaint
+
+
+def test_files_may_stand_on_both_sides_of_an_option(tmp_path: Path) -> None:
+    for name in ("a.plan", "b.plan"):
+        (tmp_path / name).write_text(CLEAN)
+    for arguments in (("a.plan", "--color", "never", "b.plan"), ("--color", "never", "--", "a.plan", "b.plan")):
+        outcome = planc("lint", *arguments, cwd=tmp_path)
+        assert (outcome.returncode, outcome.stdout) == (0, "Found no faults in 2 files.\n")
