@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from planc.commands import output
@@ -26,9 +27,11 @@ _CHECKED = 30
 
 def run(arguments: list[str]) -> int:
     """Exit status: 0 with a plan, 1 if no layout would do."""
+    from planc.advice.document import document
     from planc.advice.ladder import climb
     from planc.advice.layouts import question
     from planc.advice.telling import told
+    from planc.advice.writing import written
     from planc.commands.asking import asked_of
     from planc.plan.model import Unknown
 
@@ -43,12 +46,34 @@ def run(arguments: list[str]) -> int:
             raise CannotWork(f"no advice without numbers: {asked.reason}{needs}")
         questions.append(asked)
     ladder = climb(questions)
-    output.write("".join(f"{visible(line)}\n" for line in told(ladder, questions[0], assumed)))
     chosen, refused = _first_without_fault(files, given, ladder, known)
+    text = "" if chosen is None else written(final, chosen.question, chosen.layout)
+    instead = () if chosen is not None else tuple(_instead(files, questions, ladder, refused))
+    if options.output_format == "json":
+        import json
+
+        data = document(questions[0], assumed, ladder, chosen, text, instead)
+        output.write(json.dumps(data, indent=2) + "\n")
+    else:
+        lines = [*told(ladder, questions[0], assumed), "", *_ending(chosen, instead)]
+        output.write("".join(f"{visible(line)}\n" for line in lines))
+        output.write("" if chosen is None or options.output is not None else f"\n{text}")
     if chosen is None:
-        return _fall_short(files, questions, ladder, refused)
-    _show(final, chosen, options)
+        return 1
+    if options.output is not None:
+        _save(text, options)
     return 0
+
+
+def _ending(chosen: Trial | None, instead: tuple[str, ...]) -> Iterator[str]:
+    from planc.advice.telling import layout_text, numbers
+
+    if chosen is None:
+        yield "no layout would do"
+        yield from (f"  {line}" for line in instead)
+        return
+    yield f"advice: {layout_text(chosen)}, trained by {chosen.question.trainer.name}"
+    yield from (f"  {line}" for line in numbers(chosen))
 
 
 def _first_without_fault(
@@ -78,17 +103,7 @@ def _faults(files: Files, text: str) -> tuple[Diagnostic, ...]:
     return settle(found, (source,), Configurations(files, use=False), Chosen(), ()).diagnostics
 
 
-def _show(given: Given, chosen: Trial, options: argparse.Namespace) -> None:
-    from planc.advice.telling import layout_text, numbers
-    from planc.advice.writing import written
-
-    lines = [f"advice: {layout_text(chosen)}, trained by {chosen.question.trainer.name}"]
-    lines.extend(f"  {line}" for line in numbers(chosen))
-    output.write("\n" + "".join(f"{visible(line)}\n" for line in lines) + "\n")
-    text = written(given, chosen.question, chosen.layout)
-    if options.output is None:
-        output.write(text)
-        return
+def _save(text: str, options: argparse.Namespace) -> None:
     try:
         with open(options.output, "w" if options.force else "x", encoding="utf-8") as file:
             file.write(text)
@@ -96,20 +111,20 @@ def _show(given: Given, chosen: Trial, options: argparse.Namespace) -> None:
         raise CannotWork(f"{output.quoted(options.output)} is there already; `--force` overwrites it") from None
     except OSError as error:
         raise CannotWork(f"cannot write {output.quoted(options.output)}: {reason_of(error)}") from error
-    output.write(f"wrote {visible(options.output)}\n")
+    if options.output_format == "text":
+        output.write(f"\nwrote {visible(options.output)}\n")
 
 
-def _fall_short(files: Files, questions: list[Question], ladder: Ladder, refused: tuple[Diagnostic, ...]) -> int:
+def _instead(files: Files, questions: list[Question], ladder: Ladder, refused: tuple[Diagnostic, ...]) -> Iterator[str]:
     from planc.advice.falling_short import remedies
 
-    output.write("\nno layout would do\n")
     if refused:
         worst = next(filter(is_error, refused), refused[0])
-        output.write(f"  the best that fits is faulty: {visible(worst.message)} ({worst.code})\n")
+        yield f"the best that fits is faulty: {worst.message} ({worst.code})"
     elif ladder.least is not None:
-        lines = remedies(questions, ladder.least, _memory_of_cards(files))
-        output.write("".join(f"  {visible(line)}\n" for line in lines))
-    return 1
+        yield from remedies(questions, ladder.least, _memory_of_cards(files))
+    else:
+        yield "what a card needs is not known for any layout, or no size divides what it has to"
 
 
 def _memory_of_cards(files: Files) -> dict[str, Any]:
@@ -163,5 +178,8 @@ def parser() -> argparse.ArgumentParser:
         "--trainer", metavar="TRAINER", help="who trains; default: accelerate, and megatron where it is needed"
     )
     made.add_argument("-o", "--output", metavar="PLAN", help="write the plan to this file")
+    made.add_argument(
+        "--output-format", choices=("text", "json"), default="text", help="json: the ladder as data. default: text"
+    )
     made.add_argument("--force", action="store_true", help="overwrite that file")
     return made

@@ -23,7 +23,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
     """The values of the arguments; where a file was taken for options, its name is not left at that."""
     files = any(action.nargs in ("*", "+") for action in parser._actions if not action.option_strings)
     try:
-        # Files that options stand between are surplus to argparse, unless it parses twice, which it cannot do with `--`.
+        # Files that options stand between are surplus to argparse, unless it parses twice; it cannot do so with `--`.
         twice = files and "--" not in arguments
         return parser.parse_intermixed_args(arguments) if twice else parser.parse_args(arguments)
     except CannotWork as reason:

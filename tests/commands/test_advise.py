@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from planc.resources import read_text
 from tests.commands.cli import ROOT, planc
 
 
@@ -142,6 +145,25 @@ def test_a_policy_of_the_plan_holds_for_the_advice(tmp_path: Path) -> None:
     outcome = planc("advise", "pretrain-70b.plan", "--plan=pretrain", cwd=tmp_path)
     assert outcome.returncode == 1
     assert "no layout would do\n  the best that fits is faulty: policy `house` requires" in outcome.stdout
+
+
+def test_the_ladder_as_data(tmp_path: Path) -> None:
+    schema = json.loads(read_text("schemas/advise.schema.json"))
+    outcome = planc("advise", *question("llama-3-8b", "h100-sxm-80gb", 16), "--output-format=json", cwd=tmp_path)
+    data = json.loads(outcome.stdout)
+    jsonschema.validate(data, schema)
+    assert (outcome.returncode, data["instead"]) == (0, [])
+    assert data["plan"] in planc("advise", *question("llama-3-8b", "h100-sxm-80gb", 16), cwd=tmp_path).stdout
+    layout = data["advice"]
+    assert layout["fits"] and layout["data"] * layout["micro"] * layout["accumulation"] == data["question"]["samples"]
+    assert [rung["name"] for rung in data["rungs"]][:3] == ["data", "shard", "recompute"]
+    outcome = planc("advise", *question("llama-3-8b", "h100-sxm-80gb", 1), "--output-format=json", cwd=tmp_path)
+    data = json.loads(outcome.stdout)
+    jsonschema.validate(data, schema)
+    assert (outcome.returncode, data["advice"], data["plan"]) == (1, None, "")
+    assert data["instead"][0].startswith("the least that any layout needs is ")
+    saved = planc("advise", *question("gpt2", "l4-24gb", 1), "--output-format=json", "-o", "a.plan", cwd=tmp_path)
+    assert json.loads(saved.stdout)["plan"] == (tmp_path / "a.plan").read_text()
 
 
 @pytest.mark.parametrize(
