@@ -18,8 +18,9 @@ from tests.accuracy.report import residuals, summary
 from tests.accuracy.split import FIT, is_fitted
 from tests.shared import shared
 
-#: How much worse than recorded a figure may be, for it is rounded and constants move a little.
-_MARGIN = 0.004
+#: How much worse than recorded a figure may be: errors by a share of themselves, shares and correlations by so much.
+_MARGIN = 0.1
+_MARGIN_OF_SHARES = 0.01
 
 
 @pytest.fixture(autouse=True)
@@ -33,9 +34,9 @@ def test_no_figure_is_worse_than_recorded(criterion):
     assert len(now.values) == len(then.values)
     for value, bound in zip(now.values, then.values, strict=True):
         if criterion.kind in (FITS, RANK):
-            assert bound - _MARGIN <= value
+            assert bound - _MARGIN_OF_SHARES <= value
         else:
-            assert value <= bound + _MARGIN
+            assert value <= bound * (1 + _MARGIN)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA, ids=key)
