@@ -106,8 +106,13 @@ def _ring(group: Group, sent: Any, hops: Any, messages: Any, share: Any) -> Any:
     hop = constants.HOP_TIME.value
     small = messages * hops * hop + sent / (rate * constants.SMALL_MESSAGE_SHARE.value)
     large = messages * hops * hop * constants.LARGE_MESSAGE_HOPS.value + sent / rate
-    far = messages * hops * constants.FAR_HOP_TIME.value + sent / rate
+    far = messages * hops * mean_hop(group.members) + sent / rate
     return where(inside, smallest(small, large), far)
+
+
+def mean_hop(members: Any) -> Any:
+    """Seconds of a hop of a ring between domains, on average: one of all members' hops leaves the domain."""
+    return (constants.FAR_HOP_TIME.value + (members - 1) * constants.HOP_TIME.value) / members
 
 
 def _reached(group: Group, share: Any) -> Any:

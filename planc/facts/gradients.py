@@ -11,7 +11,7 @@ from typing import Any
 
 from planc.facts import constants
 from planc.facts.arithmetic import largest, rounded_up, where
-from planc.facts.collectives import all_reduce_time, scatter_time
+from planc.facts.collectives import all_reduce_time, group_members, mean_hop, scatter_time
 from planc.facts.fact import Fact
 from planc.facts.floats import in_floats
 from planc.facts.links import links
@@ -95,9 +95,6 @@ _TENSORS = 12.0
 #: The same without biases: queries with keys and values, output, gate with up, down, two norms.
 _TENSORS_WITHOUT_BIAS = 6.0
 
-#: Share of the hops of overlapping collectives that stays exposed: the passes hide about as many as they wait for.
-_HOPS_EXPOSED = 0.5
-
 
 @in_floats
 def data_time(
@@ -146,13 +143,16 @@ def shard_bytes(parameters: Any, experts: Any, weight: Any, group: Any, expert_g
 
 
 @in_floats
-def gathers(stage: Any, passes: Any, engine: Any) -> Any:
+def gathers(stage: Any, passes: Any, family: Any, again: Any) -> Any:
     """How often a step gathers each weight.
 
-    Formula: stage 3: twice a micro batch, forward and backward; FSDP2 at stage 2 once a micro batch; else never
-    Source: ZeRO (2020), section 7.2.2; PyTorch FSDP2, reshard_after_forward.
+    Formula: stage 3: twice a micro batch, forward and backward, under DeepSpeed once more for what is recomputed; FSDP2 at stage 2
+        once a micro batch; else never
+    Source: ZeRO (2020), section 7.2.2; PyTorch FSDP2, reshard_after_forward: a layer is recomputed between its gather and its backward
+        pass; DeepSpeed gathers in the hooks of every forward pass.
     """
-    return where(3 <= stage, 2 * passes, where((2 <= stage) & (engine == "fsdp2"), passes, 0.0))
+    each = 2 + (again if family == "deepspeed" else 0.0)
+    return where(3 <= stage, each * passes, where((2 <= stage) & (family == "fsdp2"), passes, 0.0))
 
 
 @in_floats
@@ -231,14 +231,14 @@ def shard_exposed(seconds: Any, reduced: Any, computed: Any, latency: Any, overl
 
 @in_floats
 def hop_latency(messages: Any, group: Any, domain: Any, world: Any, tensor: Any) -> Any:
-    """Seconds of the hops of so many collectives over a group that stay exposed where they overlap with the passes.
+    """Seconds of the hops of so many collectives over a group, which stay exposed where they overlap with the passes.
 
-    Formula: messages x (n - 1) hop / 2
-    Source: `collectives.py`; ranks wait for each other at each collective, which grows with their number (table 12).
+    Formula: messages x (n - 1) hop
+    Source: `collectives.py`; ranks wait for each other at each collective, longer the more there are (table 12).
     """
-    inside = (world <= domain) | (group * tensor <= domain)
-    hop = where(inside, constants.HOP_TIME.value, constants.FAR_HOP_TIME.value)
-    return _HOPS_EXPOSED * messages * largest(group - 1, 0.0) * hop
+    members = group_members(group, tensor, domain, world)
+    hop = where(group <= members, constants.HOP_TIME.value, mean_hop(members))
+    return messages * largest(group - 1, 0.0) * hop
 
 
 _OTHERS, _EXPERTS = "communication.data.parameters", "communication.data.expert_parameters"
@@ -258,7 +258,7 @@ FACTS = (
     Fact("communication.overlapped", "word", overlapped, ("engine.family",)),
     Fact("communication.data.latency", "s", hop_latency, ("communication.data.messages", "shard.group", "cluster.domain", "world.size", "parallel.tensor")),
     Fact("communication.data.exposed", "s", data_exposed, ("communication.data.time", "communication.shard.time", "step.passes", "communication.data.latency", "communication.overlapped", "engine.name", "shard.stage", "step.pass")),
-    Fact("communication.shard.gathers", "count", gathers, ("shard.stage", "batch.accumulation", "engine.family")),
+    Fact("communication.shard.gathers", "count", gathers, ("shard.stage", "batch.accumulation", "engine.family", "layer.recomputed")),
     Fact("communication.shard.bytes", "bytes", shard_bytes, (_OTHERS, _EXPERTS, _WEIGHT, *_SHARDED)),
     Fact("communication.shard.messages", "count", shard_messages, ("communication.shard.gathers", "pipeline.longest_stage", "shard.group", "engine.family")),
     Fact("communication.shard.time", "s", shard_time, (_OTHERS, _EXPERTS, _WEIGHT, *_SHARDED, "communication.shard.messages", *_STRIDES, *_CLUSTER)),
