@@ -108,11 +108,11 @@ class _Climber:
     def skip(self, name: str, reason: str) -> None:
         self.rungs.append(Rung(name, "not tried", (), self.best, reason))
 
-    def rung(self, name: str, skeletons: Skeletons, kinds: int = 3) -> None:
+    def rung(self, name: str, skeletons: Sequence[tuple[Question, Layout]], kinds: int = 3) -> None:
         """Tries each skeleton with the micro batches and ways to recompute that fit, and keeps the best."""
         found = [trial for asked, layout in skeletons for trial in _refined(asked, layout, kinds)]
         if not found:
-            self.skip(name, self._why_none())
+            self.skip(name, self._why_none(skeletons))
             return
         for trial in found:
             if not isinstance(trial.total, Unknown) and (self.least is None or trial.total < self.least.total):
@@ -136,8 +136,10 @@ class _Climber:
             least, fitting = seconds_of(own[0]), own
         return min((trial for trial in fitting if seconds_of(trial) <= least * (1 + _ALIKE)), key=_effort)
 
-    def _why_none(self) -> str:
+    def _why_none(self, skeletons: Sequence[tuple[Question, Layout]]) -> str:
         asked = self.simple
+        if not skeletons:
+            return f"`{asked.trainer.name}` always shares states"
         if asked.samples < asked.cards:
             return f"{asked.samples:,} samples a step are too few for {asked.cards:,} replicas"
         return f"{asked.samples:,} samples a step are no multiple of what the replicas take"
@@ -164,10 +166,12 @@ def _effort(trial: Trial) -> tuple[float, ...]:
 
 
 def _distinct(trials: Sequence[Trial]) -> list[Trial]:
-    """The best of each skeleton, in order: micro batches and recomputation aside."""
+    """The best of each skeleton, in order: micro batches, chunks and recomputation aside."""
     found: dict[tuple[str, Layout], Trial] = {}
     for trial in trials:
-        found.setdefault((trial.question.trainer.name, trial.layout._replace(micro=1, recompute="none")), trial)
+        found.setdefault(
+            (trial.question.trainer.name, trial.layout._replace(micro=1, chunks=1, ends=0, recompute="none")), trial
+        )
     return list(found.values())
 
 

@@ -19,7 +19,10 @@ _TITLES = {
     "pipeline": "Depth split into stages (pipeline parallelism)",
 }
 
-_PARTS = (("states", "model states"), ("activations", "activations"), ("transient", "logits and recomputation"))
+_PARTS = (
+    ("states", "model states"), ("working_set", "gathered weights and gradients"), ("activations", "activations"),
+    ("transient", "logits and recomputation"),
+)  # fmt: skip
 
 #: Card counts beyond the question's for which exchange is shown against the step.
 _MOST_CARDS = 16_384
@@ -105,7 +108,7 @@ def _cells(trial: Trial) -> tuple[str, ...]:
     return (
         name,
         need,
-        time_text(seconds),
+        _seconds_text(seconds),
         *(_share(value) for value in (facts["step.mfu"], _part(trial, "communication"), _part(trial, "bubble"))),
     )
 
@@ -153,7 +156,8 @@ def _because(rung: Rung, asked: Question) -> Iterator[str]:
 
 def _parts_text(trial: Trial) -> str:
     found = [(trial.facts[f"memory.{part}"], name) for part, name in _PARTS]
-    return ", ".join(f"{size_text(value, True)} of {name}" for value, name in found if not isinstance(value, Unknown))
+    known = [(value, name) for value, name in found if not isinstance(value, Unknown) and 0 < value]
+    return ", ".join(f"{size_text(value, True)} of {name}" for value, name in known)
 
 
 def _faster(before: Trial, after: Trial) -> str:
