@@ -20,9 +20,13 @@ _TITLES = {
 }
 
 _PARTS = (
-    ("states", "model states"), ("working_set", "gathered weights and gradients"), ("activations", "activations"),
-    ("transient", "logits and recomputation"),
+    ("states", "model states"), ("working_set", "gathered weights and gradients"), ("buffers", "buffers"),
+    ("activations", "activations"), ("transient", "logits and recomputation"),
+    ("context", "the process itself"), ("reserve", "what the allocator keeps"),
 )  # fmt: skip
+
+#: Share of a card's need from which a part is named.
+_NAMED = 0.03
 
 #: Card counts beyond the question's for which exchange is shown against the step.
 _MOST_CARDS = 16_384
@@ -156,8 +160,8 @@ def _because(rung: Rung, asked: Question) -> Iterator[str]:
 
 def _parts_text(trial: Trial) -> str:
     found = [(trial.facts[f"memory.{part}"], name) for part, name in _PARTS]
-    known = [(value, name) for value, name in found if not isinstance(value, Unknown) and 0 < value]
-    return ", ".join(f"{size_text(value, True)} of {name}" for value, name in known)
+    known = [(float(value), name) for value, name in found if not isinstance(value, Unknown)]
+    return ", ".join(f"{size_text(value, True)} of {name}" for value, name in known if _NAMED * trial.total < value)
 
 
 def _faster(before: Trial, after: Trial) -> str:
