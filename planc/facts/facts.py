@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -57,7 +58,21 @@ class Facts:
 
     def changed(self, given: Mapping[str, Any], engine: Engine | None = None) -> Facts:
         """The facts of the same plan with other values of fields or facts, or of another engine."""
-        return Facts(self.plan, engine or self.engine, {**self._given, **given})
+        other = Facts(self.plan, engine or self.engine, {**self._given, **given})
+        if other.engine is self.engine:  # what does not depend on the changes is known already
+            touched = _touched(frozenset(given))
+            kept = {path: value for path, value in self._values.items() if path not in touched}
+            other._values = kept | other._values
+            if isinstance(self._stages, tuple) and "pipeline.judged_stages" not in touched:
+                other._stages = tuple(other._like(stage, touched) for stage in self._stages)
+        return other
+
+    def _like(self, stage: Facts, touched: frozenset[str]) -> Facts:
+        """The view of a stage of other facts as one of these, with what is not touched."""
+        view = self.at_stage(stage[STAGE])
+        kept = {path: value for path, value in stage._values.items() if path in STAGED and path not in touched}
+        view._values = kept | view._values
+        return view
 
     def at_stage(self, index: Any) -> Facts:
         """The facts of one stage of the pipeline, counted from 0; an array gives each layout a stage of its own."""
@@ -136,6 +151,17 @@ def _collect() -> dict[str, Fact]:
         for fact in import_module(f"planc.facts.{subject}").FACTS:
             found[fact.path] = fact
     return found
+
+
+@lru_cache(256)
+def _touched(paths: frozenset[str]) -> frozenset[str]:
+    """These fields and facts, and all facts that depend on one of them."""
+    found = set(paths)
+    while True:
+        more = {path for path, names in _INPUTS.items() if path not in found and any(name in found for name, _ in names)}
+        if not more:
+            return frozenset(found)
+        found |= more
 
 
 def _parsed(given: str) -> tuple[str, str]:
