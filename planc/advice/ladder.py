@@ -112,7 +112,7 @@ class _Climber:
         """Tries each skeleton with the micro batches and ways to recompute that fit, and keeps the best."""
         found = [trial for asked, layout in skeletons for trial in _refined(asked, layout, kinds)]
         if not found:
-            self.skip(name, self._why_none(skeletons))
+            self.skip(name, self._why_none(name))
             return
         for trial in found:
             if not isinstance(trial.total, Unknown) and (self.least is None or trial.total < self.least.total):
@@ -136,9 +136,11 @@ class _Climber:
             least, fitting = seconds_of(own[0]), own
         return min((trial for trial in fitting if seconds_of(trial) <= least * (1 + _ALIKE)), key=_effort)
 
-    def _why_none(self, skeletons: Sequence[tuple[Question, Layout]]) -> str:
+    def _why_none(self, name: str) -> str:
         asked = self.simple
-        if not skeletons:
+        if name not in ("data", "shard", "recompute"):
+            return "no power of two divides ranks, heads, layers, experts and samples alike"
+        if name == "data" and 0 not in asked.trainer.stages:
             return f"`{asked.trainer.name}` always shares states"
         if asked.samples < asked.cards:
             return f"{asked.samples:,} samples a step are too few for {asked.cards:,} replicas"

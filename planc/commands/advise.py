@@ -18,7 +18,7 @@ from planc.source import Source
 if TYPE_CHECKING:
     from planc.advice.ladder import Ladder
     from planc.advice.layouts import Question, Trial
-    from planc.advice.writing import Given
+    from planc.commands.asking import Question as AskedFor
     from planc.diagnostics.diagnostic import Diagnostic
 
 #: Layouts of which the first that planc finds no fault with is taken.
@@ -37,25 +37,25 @@ def run(arguments: list[str]) -> int:
 
     options = parsed(parser(), arguments)
     files = Files()
-    given, final, plans, assumed, known = asked_of(files, options)
+    asked_for = asked_of(files, options)
     questions: list[Question] = []
-    for trainer, plan in plans:
+    for trainer, plan in asked_for.plans:
         asked = question(plan, trainer)
         if isinstance(asked, Unknown):
             needs = f"; it needs {', '.join(map(output.quoted, asked.missing))}" if asked.missing else ""
             raise CannotWork(f"no advice without numbers: {asked.reason}{needs}")
         questions.append(asked)
     ladder = climb(questions)
-    chosen, refused = _first_without_fault(files, given, ladder, known)
-    text = "" if chosen is None else written(final, chosen.question, chosen.layout)
+    chosen, refused = _first_without_fault(files, asked_for, ladder)
+    text = "" if chosen is None else written(asked_for.final, chosen.question, chosen.layout)
     instead = () if chosen is not None else tuple(_instead(files, questions, ladder, refused))
     if options.output_format == "json":
         import json
 
-        data = document(questions[0], assumed, ladder, chosen, text, instead)
+        data = document(questions[0], asked_for.assumed, ladder, chosen, text, instead)
         output.write(json.dumps(data, indent=2) + "\n")
     else:
-        lines = [*told(ladder, questions[0], assumed), "", *_ending(chosen, instead)]
+        lines = [*told(ladder, questions[0], asked_for.assumed), "", *_ending(chosen, instead)]
         output.write("".join(f"{visible(line)}\n" for line in lines))
         output.write("" if chosen is None or options.output is not None else f"\n{text}")
     if chosen is None:
@@ -77,28 +77,28 @@ def _ending(chosen: Trial | None, instead: tuple[str, ...]) -> Iterator[str]:
 
 
 def _first_without_fault(
-    files: Files, given: Given, ladder: Ladder, known: frozenset[tuple[str, str]]
+    files: Files, asked_for: AskedFor, ladder: Ladder
 ) -> tuple[Trial | None, tuple[Diagnostic, ...]]:
     """The first layout whose plan draws no fault but the known ones, and what the plan of the first of all drew."""
     from planc.advice.writing import written
 
     refused: tuple[Diagnostic, ...] = ()
     for trial in ladder.ranking[:_CHECKED]:
-        found = _faults(files, written(given, trial.question, trial.layout))
-        found = tuple(each for each in found if (each.code, each.message) not in known)
+        found = _faults(files, written(asked_for.given, trial.question, trial.layout), asked_for.beside)
+        found = tuple(each for each in found if (each.code, each.message) not in asked_for.known)
         if not found:
             return trial, refused
         refused = refused or found
     return None, refused
 
 
-def _faults(files: Files, text: str) -> tuple[Diagnostic, ...]:
-    """What `planc lint` says of a plan, and what would keep it from being compiled."""
+def _faults(files: Files, text: str, beside: Source | None) -> tuple[Diagnostic, ...]:
+    """What `planc lint` says of a plan, and what would keep it from being compiled, if it stood beside a file."""
     from planc.compiler import analyse, open_fields
     from planc.reporting.configuration import Chosen
 
     source = Source("advised.plan", text)
-    analysis = analyse((source,), files.load)
+    analysis = analyse((source,), lambda name, importer: files.load(name, beside if importer is source else importer))
     found = [*analysis.diagnostics, *(each for plan in analysis.plans for each in open_fields(plan))]
     return settle(found, (source,), Configurations(files, use=False), Chosen(), ()).diagnostics
 

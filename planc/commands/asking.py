@@ -42,6 +42,7 @@ class Question(NamedTuple):
     """The question as text, its plan for each trainer that may be used, and what was assumed.
 
     final: the same as it is written to a file, from whose folder the path of the first file counts.
+    beside: the file, from whose folder the path counts while the plan is not written; None without a file.
     known: code and message of what was found in the file already, which no layout would mend.
     """
 
@@ -50,6 +51,7 @@ class Question(NamedTuple):
     plans: tuple[tuple[Trainer, Plan], ...]
     assumed: tuple[str, ...] = ()
     known: frozenset[tuple[str, str]] = frozenset()
+    beside: Source | None = None
 
 
 def asked_of(files: Files, options: argparse.Namespace) -> Question:
@@ -130,10 +132,17 @@ def _of_file(files: Files, options: argparse.Namespace) -> Question:
     own = [choice.name for choice in plan.targets if choice.name in TRAINERS]
     trainers = _trainers(options.trainer, own)
     emits = not own or options.trainer not in (None, own[0])
-    given = Given(_made_of(plan, options.file, "."), "", "", True, plan.value("launch.script") is None, emits)
+    given = Given(
+        _made_of(plan, options.file, os.path.dirname(os.path.realpath(options.file))),
+        "",
+        "",
+        True,
+        plan.value("launch.script") is None,
+        emits,
+    )
     final = given._replace(opening=_made_of(plan, options.file, os.path.dirname(options.output or "")))
     known = frozenset((each.code, each.message) for each in found if not is_error(each))
-    return Question(given, final, tuple((trainer, plan) for trainer in trainers), known=known)
+    return Question(given, final, tuple((trainer, plan) for trainer in trainers), (), known, read.sources[0])
 
 
 def _made_of(plan: Plan, file: str, folder: str) -> str:

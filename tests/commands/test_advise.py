@@ -133,6 +133,20 @@ def test_a_plan_file_is_asked_for_its_own_question(tmp_path: Path) -> None:
     assert planc("advise", "run.plan", "-o", "deep/found.plan", "--force", cwd=tmp_path).returncode == 0
 
 
+def test_a_plan_file_may_lie_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "plans" / "run.plan").write_text((ROOT / "examples" / "finetune-8b.plan").read_text())
+    outcome = planc("advise", "../plans/run.plan", cwd=tmp_path / "elsewhere")
+    assert outcome.returncode == 0, outcome.stdout
+    assert 'use "../plans/run.plan"\n' in outcome.stdout
+
+
+def test_sizes_that_divide_nothing(tmp_path: Path) -> None:
+    text = advice(tmp_path, *question("llama-3-8b", "h100-sxm-80gb", 7))
+    assert "(tensor parallelism): not tried, no power of two divides ranks, heads, layers" in text
+
+
 def test_a_policy_of_the_plan_holds_for_the_advice(tmp_path: Path) -> None:
     for name in ("cluster-eu.plan", "pretrain-70b.plan"):
         (tmp_path / name).write_text((ROOT / "examples" / name).read_text())
