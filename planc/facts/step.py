@@ -6,10 +6,11 @@ batch. m is the micro batches of a step, s the stages, L the layers, v the chunk
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from planc.facts import constants
-from planc.facts.arithmetic import at_largest, largest, smallest, where
+from planc.facts.arithmetic import at_largest, is_array, largest, smallest, where
 from planc.facts.fact import Fact
 from planc.facts.floats import in_floats
 from planc.plan.model import Unknown
@@ -209,6 +210,58 @@ def step_time(computed: Any, exchanged: Any, idle: Any, optimizer: Any) -> Any:
     return computed + exchanged + idle + optimizer + constants.STEP_TIME.value
 
 
+@in_floats
+def ideal_time(flops: Any, peak: Any, world: Any) -> Any:
+    """Seconds of a step in which every card did nothing but the model's products, at its peak.
+
+    Formula: model FLOPs of a step / (peak rate x ranks)
+    Source: definition; step.mfu is this over the time of the step.
+    """
+    return flops / peak / world
+
+
+@in_floats
+def recompute_time(
+    again: Any, kind: Any, projections: Any, scores: Any, mlp: Any, elementwise: Any, family: Any, passes: Any,
+    layers: tuple[Any, ...],
+) -> Any:  # fmt: skip
+    """Seconds of a step that go into what is computed again in the backward pass.
+
+    Formula: m x layers of the largest stage x (full: a forward pass of a layer; selective: scores, or with FSDP2 half of the products
+        and the rest)
+    Source: as for `layer.compute`.
+    Assumes: MoE layers take as long as dense ones.
+    """
+    most = at_largest(layers, layers)
+    if kind == "full":
+        return passes * most * again * (projections + scores + mlp + elementwise)
+    if kind == "selective":
+        return passes * most * ((projections + mlp) / 2 + elementwise if family == "fsdp2" else scores)
+    return 0.0
+
+
+#: What a step may be limited by, in the order of the terms that `limit` compares.
+LIMITS = ("compute", "recompute", "bubble", "optimizer", "tensor", "context", "expert", "pipeline", "shard", "data")
+
+
+@in_floats
+def limit(
+    ideal: Any, computed: Any, again: Any, idle: Any, optimizer: Any, tensor: Any, context: Any, expert: Any, sent: Any,
+    shard: Any, data: Any,
+) -> Any:  # fmt: skip
+    """What takes most of the time by which a step is longer than the ideal: the dominant cost.
+
+    Formula: the largest of: compute - recomputation - ideal (products below the peak rate, traffic, launches); recomputation; bubble;
+        optimizer; what is exposed of each axis
+    Source: definition.
+    """
+    terms = (computed - again - ideal, again, idle, optimizer, tensor, context, expert, sent, shard, data)
+    if any(map(is_array, terms)):
+        numpy = import_module("numpy")
+        return numpy.array(LIMITS)[numpy.stack(numpy.broadcast_arrays(*terms)).argmax(axis=0)]
+    return LIMITS[terms.index(max(terms))]
+
+
 def time_taken(measured: Any, predicted: Any) -> Any:
     """Time of one optimizer step: as it was measured, else as it is predicted.
 
@@ -250,5 +303,14 @@ FACTS = (
         "memory.optimizer_width", "memory.gradient_width", "shard.group", "shard.stage", "cluster.gpu.pcie?", "cluster.nodes", "world.size",
     )),
     Fact("step.time", "s", step_time, ("step.compute", "step.communication", "step.bubble", "step.optimizer")),
+    Fact("step.ideal", "s", ideal_time, ("flops.step", "flops.peak", "world.size")),
+    Fact("step.recompute", "s", recompute_time, (
+        "layer.recomputed", "recompute", "layer.projections", "layer.scores", "layer.mlp", "layer.elementwise", "engine.family", _M, "stage.layers[]",
+    )),
+    Fact("step.limit", "word", limit, (
+        "step.ideal", "step.compute", "step.recompute", "step.bubble", "step.optimizer", "communication.tensor.exposed",
+        "communication.context.exposed", "communication.expert.exposed", "communication.pipeline.exposed",
+        "communication.shard.exposed", "communication.data.exposed",
+    )),
     Fact("step.taken", "s", time_taken, ("step.measured?", "step.time~")),
 )  # fmt: skip
