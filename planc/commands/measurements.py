@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING
 from planc.commands import output
 from planc.commands.files import reason_of
 from planc.commands.output import CannotWork
+from planc.diagnostics.text import visible
 
 if TYPE_CHECKING:
     from planc.measuring.series import Series
@@ -33,7 +34,7 @@ def read_measurements(name: str) -> tuple[Series, ...]:
             found = read_log(name, _marked(file, MARKS))
     except Faulty as fault:
         place = f":{fault.line}" if fault.line else ""
-        raise CannotWork(f"{output.quoted(f'{name}{place}')}: {fault}") from None
+        raise CannotWork(f"{output.quoted(f'{name}{place}')}: {visible(str(fault))}") from None
     except OSError as error:
         raise CannotWork(f"cannot read {shown}: {reason_of(error)}") from error
     except ValueError:  # a path with a zero byte
