@@ -28,7 +28,8 @@ def as_text(comparison: Comparison) -> str:
             text.append(_title(row.run))
         text.append(_laid_out(cells, widths))
     if comparison.factors:
-        factors = (f"  {name} = {number_text(factor)}" for name, factor in comparison.factors)
+        width = max(len(name) for name, _ in comparison.factors)
+        factors = (f"  {name:<{width}} = {number_text(factor)}" for name, factor in comparison.factors)
         text.extend(("", "calibration {", *factors, "}"))
     if comparison.notes:
         text.extend(("", *(f"note: {note}" for note in comparison.notes)))

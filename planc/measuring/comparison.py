@@ -127,8 +127,13 @@ def _peaks(run: Run) -> list[_Measured]:
             count,
             cache(partial(_predicted_memory, run.plan, kind, stage)),
         )
-        for (kind, stage), (peak, count) in largest.items()
+        for (kind, stage), (peak, count) in sorted(largest.items(), key=_by_stage)
     ]
+
+
+def _by_stage(item: tuple[tuple[str, int | None], Any]) -> tuple[int, str]:
+    (kind, stage), _ = item
+    return -1 if stage is None else stage, kind
 
 
 def _stage(facts: Facts, rank: int | None) -> int | None:

@@ -17,8 +17,9 @@ PIECES = [
     piece.encode()
     for piece in (
         megatron(1, 900.0), megatron(2, "nan"), megatron_memory(0, 1.0, 2.0), torchtitan(10, "6,123"),
-        deepspeed(5, 31.0), "step_time,memory_used,parallel.tensor\n", "1.5,60 GiB,2\n", ",,\n", '"', '{"step_time": 1}\n', "\n",
-        '{"step": "1', "plan,step\n", "\x1b[31m", "iteration 3/ 5 | elapsed time per iteration (ms): ", "1e400", "\u0661", " |", "\r",
+        deepspeed(5, 31.0), "step_time,memory_used,parallel.tensor\n", "1.5,60 GiB,2\n", ",,\n", '"', "\n",
+        '{"step_time": 1}\n', '{"step": "1', "plan,step\n", "\x1b[31m", "1e400", "\u0661", " |", "\r",
+        "iteration 3/ 5 | elapsed time per iteration (ms): ",
     )
 ]  # fmt: skip
 
