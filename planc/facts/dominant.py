@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from planc.facts.engine import Engine
 from planc.facts.facts import Facts
-from planc.plan.model import Plan, Unknown
+from planc.plan.model import Unknown
 
 _MEANING = {
     "compute": "kernels below the card's peak rate take", "recompute": "computing activations again takes",
@@ -42,9 +41,8 @@ class Dominant(NamedTuple):
     change: Change | None
 
 
-def dominant(plan: Plan, engine: Engine, given: Fields) -> Dominant | Unknown:
-    """What limits a plan under an engine, with the change that would help most; `given` as `Facts` takes it."""
-    facts = Facts(plan, engine, given)
+def dominant(facts: Facts) -> Dominant | Unknown:
+    """What limits a plan under an engine, with the change that would help most."""
     limit, seconds, ideal = facts["step.limit"], facts["step.time"], facts["step.ideal"]
     unknown = next((value for value in (limit, seconds, ideal) if isinstance(value, Unknown)), None)
     if unknown is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from planc.explanation import Explanation, plain
+from planc.facts.dominant import dominant, sentence
+from planc.facts.facts import Facts
 from planc.plan.model import Plan, Record, Unknown
 from planc.plan.units import Amount
 from planc.showing.stages import stages_data
@@ -20,6 +22,7 @@ def plan_data(found: Explanation) -> dict[str, Any]:
         "engines": [{"name": engine.name, "convention": engine.convention} for engine in found.engines],
         "resolved": _resolved(found.plan),
         "stages": [{"engine": facts.engine.name, **stages_data(facts)} for facts in found.facts],
+        "limits": [_limit(facts) for facts in found.facts],
         "fields": [
             {
                 "path": field.path,
@@ -53,6 +56,16 @@ def plan_data(found: Explanation) -> dict[str, Any]:
             for number in found.numbers
         ],
     }
+
+
+def _limit(facts: Facts) -> dict[str, Any]:
+    """What limits a step as an engine takes it, and the change that would help most."""
+    found = dominant(facts)
+    if isinstance(found, Unknown):
+        return {"engine": facts.engine.name, "limit": None, "above_ideal": None, "change": None, "text": found.reason}
+    change = found.change and {"text": found.change.text, "saving": plain(found.change.saving)}
+    shown = {"limit": found.limit, "above_ideal": plain(found.above_ideal), "change": change, "text": sentence(found)}
+    return {"engine": facts.engine.name, **shown}
 
 
 def _resolved(plan: Plan) -> dict[str, Any]:

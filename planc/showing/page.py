@@ -9,6 +9,7 @@ from typing import Any
 from planc.diagnostics.amounts import parameters_text, percent_text, time_text
 from planc.diagnostics.text import visible
 from planc.explanation import STEP_TIME, reason_text, short_text, value_text
+from planc.facts.dominant import dominant, sentence
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.plan.evaluate import FAULTY
@@ -85,7 +86,7 @@ def _of_engine(facts: Facts, width: int) -> Iterator[str]:
     if not isinstance(host, Unknown) and 0 < host:
         of = "" if isinstance(memory, Unknown) else f" of {gib_text(memory)}"
         yield from _labelled("host", f"{gib_text(host)}{of} GiB of a node's memory hold what is offloaded", width)
-    for lines in (_step(facts, width), _run(facts, width), _unknown(facts, width)):
+    for lines in (_step(facts, width), _run(facts, width), _limit(facts, width), _unknown(facts, width)):
         found = list(lines)
         if found:
             yield from ("", *found)
@@ -129,6 +130,13 @@ def _run(facts: Facts, width: int) -> Iterator[str]:
                  ("checkpoint.overhead", "{} of the time lost"))  # fmt: skip
         saved = _joined((_known(facts, path, form) for path, form in found), ", ")
         yield from _labelled("saves", saved, width)
+
+
+def _limit(facts: Facts, width: int) -> Iterator[str]:
+    """What limits the step, and the change of one field that would help most."""
+    found = dominant(facts)
+    if not isinstance(found, Unknown):
+        yield from _labelled("limit", sentence(found), width)
 
 
 def _unknown(facts: Facts, width: int) -> Iterator[str]:

@@ -27,7 +27,7 @@ def facts_of(*changes):
 
 
 def found_of(facts, given=None):
-    return dominant(facts.plan, facts.engine, given or {})
+    return dominant(facts.changed(given or {}))
 
 
 def test_tensor_ranks_over_two_nodes_are_the_limit_and_halving_them_saves_what_it_is_said_to():

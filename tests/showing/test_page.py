@@ -9,8 +9,9 @@ import pytest
 
 from planc.compiler import plan_facts
 from planc.explanation import STEP_TIME
+from planc.facts.dominant import dominant, sentence
 from planc.facts.memory import PARTS
-from planc.plan.model import Plan
+from planc.plan.model import Plan, Unknown
 from planc.showing.card import card_lines
 from planc.showing.page import page_text
 from planc.showing.stages import COLUMNS, stages_data, stages_of
@@ -145,6 +146,15 @@ def test_the_run_and_a_measured_step() -> None:
     run = next(line for line in lines if line.startswith("run      "))
     assert run == "run      1000 steps, 262_144_000 tokens: 1 h, 16 GPU-hours, 32 USD"
     assert " predicted; " in next(line for line in page(DEEP) if line.startswith("step     "))
+
+
+def test_the_limit_is_said_with_what_would_help() -> None:
+    facts = plan_facts(plan_of(DEEP))
+    found = dominant(facts)
+    assert not isinstance(found, Unknown)
+    (limit,) = (line for line in page(DEEP, 1000) if line.startswith("limit    "))
+    assert limit == f"limit    {sentence(found)}"
+    assert not any(line.startswith("limit") for line in page(DEEP.replace("bf16 = 400 TFLOPS", "bf16 = true")))
 
 
 def test_what_is_not_known_is_said_with_what_would_supply_it() -> None:
