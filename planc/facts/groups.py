@@ -97,7 +97,7 @@ def layout_of(facts: Facts) -> Layout | Unknown:
     DeepSpeed makes expert groups of the data ranks at one place of their tensor groups, which is what an experts' grid with
     all tensor ranks gives, whether or not it splits the experts over them.
     """
-    whole = "tensor" if facts.engine.name in ("deepspeed", "gpt-neox") else "expert_tensor"
+    whole = "tensor" if facts.engine.runtime == "deepspeed" else "expert_tensor"
     paths = (*(f"parallel.{name}" for name in Sizes._fields[:4]), "shard.size", "parallel.expert", f"parallel.{whole}")
     world, replica = facts["world.size"], facts["world.model_parallel"]
     if not isinstance(world, Unknown) and not isinstance(replica, Unknown):

@@ -82,7 +82,8 @@ def weight_bytes(
     Formula: N x width; at stage 3 ((N - E) / p + E / e) x width; 0 if they are offloaded; FSDP2 at stage 2 shares its fp32 shards so and
         keeps the gathered weights until the backward pass ends, N x bytes in the matrix products more
     Source: ZeRO (2020), section 5.3; PyTorch FSDP2, reshard_after_forward = False.
-    Assumes: even sharding; what is gathered for use is `memory.working_set`.
+    Assumes: even sharding: FSDP2 rounds the rows of each tensor up to a multiple of p, ZeRO 3 its elements, ZeRO 1 and 2 all elements
+        to a multiple of 2 p; what is gathered for use is `memory.working_set`.
     """
     if adapter is not None:
         return _ADAPTER
@@ -94,21 +95,25 @@ def weight_bytes(
 
 
 def gradient_bytes(
-    others: Any, experts: Any, width: Any, group: Any, expert_group: Any, stage: Any, second: Any, data: Any, adapter: Any
-) -> Any:
+    others: Any, experts: Any, width: Any, group: Any, expert_group: Any, stage: Any, second: Any, data: Any, compute: Any,
+    adapter: Any,
+) -> Any:  # fmt: skip
     """Bytes of gradients on a card of the stage.
 
-    Formula: N x width; from stage 2 on ((N - E) / p + E / e) x width; nanotron and gpt-neox, with several replicas and fp32 gradients: 2 N more
+    Formula: N x width; from stage 2 on ((N - E) / p + E / e) x width; nanotron and gpt-neox below stage 2, with several replicas, 16-bit
+        weights and fp32 gradients: 2 N more
     Source: ZeRO (2020), section 5.2; fp32 gradients beside 16-bit weights add 2 N, sharded as these are; nanotron and DeepSpeed's
         BF16_Optimizer accumulate in fp32 beside the 16-bit gradients of the backward pass.
-    Assumes: even sharding.
+    Assumes: even sharding, as for the weights. Seen in runs of two processes, and left out: at stage 2 DeepSpeed keeps whole tensors at
+        the edges of a part between micro batches; with fp32 gradients at stage 1 it has 2 N more in the backward pass.
     """
     if adapter is not None:
         return _ADAPTER
     shared = _shared(others, experts, width, group, expert_group, 2 <= stage)
     if not second or width < 4 or isinstance(shared, Unknown):
         return shared
-    return shared + where(1 < data, second * (others + experts), 0)
+    beside = where(stage < 2, where(compute < width, second * (others + experts), 0), 0)
+    return shared + (beside if data is None else where(1 < data, beside, 0))
 
 
 def optimizer_bytes(
@@ -118,7 +123,7 @@ def optimizer_bytes(
 
     Formula: N x width; from stage 1 on ((N - E) / p + E / e) x width; 0 if they are offloaded
     Source: ZeRO (2020), section 5.1.
-    Assumes: even sharding.
+    Assumes: even sharding, as for the weights.
     """
     if adapter is not None:
         return _ADAPTER
@@ -180,7 +185,7 @@ FACTS = (
     Fact("memory.resident_gradient_width", "bytes", resident_gradient_width, ("memory.gradient_width", "precision", "engine.weights_in_fp32")),
     Fact("memory.optimizer_width", "bytes", optimizer_width, ("optimizer", "optimizer.states", "optimizer.momentum?", "precision.master", "precision", "engine.weights_in_fp32")),
     Fact("stage.weights", "bytes", weight_bytes, (*_N, "memory.weight_width", *_GROUPS, "memory.compute_width", "engine.weights_in_fp32", "offload.weights?", "adapter?")),
-    Fact("stage.gradients", "bytes", gradient_bytes, (*_N, "memory.resident_gradient_width", *_GROUPS, "engine.second_gradient_width", "parallel.data~", "adapter?")),
+    Fact("stage.gradients", "bytes", gradient_bytes, (*_N, "memory.resident_gradient_width", *_GROUPS, "engine.second_gradient_width", "parallel.data~", "memory.compute_width", "adapter?")),
     Fact("stage.optimizer", "bytes", optimizer_bytes, (*_N, "memory.optimizer_width", *_GROUPS, "offload.optimizer?", "adapter?")),
     Fact("stage.states", "bytes", state_bytes, ("stage.weights", "stage.gradients", "stage.optimizer")),
     Fact("stage.host", "bytes", host_bytes, (*_N, "memory.optimizer_width", "memory.resident_gradient_width", "memory.weight_width", *_GROUPS, "offload.optimizer?", "offload.weights?", "adapter?")),

@@ -21,7 +21,7 @@ UNEVEN = {"hidden": 15, "layers": 1, "heads": 3, "kv_heads": 1, "ffn": 7, "vocab
 STAGES = (1, 2, 3)
 
 
-def facts(sizes: dict[str, int], stage: int, target: str) -> Facts:
+def facts(sizes: dict[str, int], stage: int, target: str, gradients: str = "") -> Facts:
     """The facts of a plan for a model of these sizes on two cards of one node."""
     model = "  ".join(f"{name} = {size}" for name, size in sizes.items())
     analysis = analysed(
@@ -33,7 +33,7 @@ def facts(sizes: dict[str, int], stage: int, target: str) -> Facts:
           cluster {{ gpu = h100-sxm-80gb  nodes = 1  gpus_per_node = {RANKS} }}
           shard {{ stage = {stage} }}
           batch {{ global = 4  micro = 1  sequence_length = 8 }}
-          precision = bf16
+          precision = bf16 {{ {f"gradients = {gradients}" if gradients else ""} }}
           emit = [{target}]
         }}
         """
@@ -42,7 +42,7 @@ def facts(sizes: dict[str, int], stage: int, target: str) -> Facts:
     return facts_of(analysis.plans[0])
 
 
-def launched(program: str, cases: list[dict[str, int]]) -> list[list[dict[str, Any]]]:
+def launched(program: str, cases: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """What the ranks reported of each case; one launch for all, which is most of the time."""
     found = ran(Path("torchrun"), "--standalone", f"--nproc-per-node={RANKS}", program, json.dumps(cases))
     return [[rank for rank in found if rank["case"] == number] for number in range(len(cases))]
@@ -68,8 +68,10 @@ def test_fsdp2_holds_what_the_facts_say_and_rounds_the_rows_of_each_tensor_up() 
 
 @pytest.fixture(scope="module")
 def zero() -> list[list[dict[str, Any]]]:
-    """What two ranks hold under each stage of ZeRO: of the even sizes, then of the uneven ones."""
-    return launched("held_deepspeed.py", [sizes | {"stage": stage} for sizes in (EVEN, UNEVEN) for stage in STAGES])
+    """What two ranks hold under each stage of ZeRO: of the even sizes, of the uneven ones, and with fp32 gradients."""
+    jobs = ((EVEN, "bf16"), (UNEVEN, "bf16"), (EVEN, "fp32"))
+    cases = [sizes | {"stage": stage, "gradients": dtype} for sizes, dtype in jobs for stage in STAGES]
+    return launched("held_deepspeed.py", cases)
 
 
 @needs("deepspeed")
@@ -101,6 +103,17 @@ def test_zero_pads_what_the_ranks_do_not_divide(stage: int, zero: list[list[dict
         assert rank["optimizer"] == 12 * part
     if stage == 2:
         assert [rank["gradients"] for rank in ranks] == [2 * touched(counts, index, part) for index in range(RANKS)]
+
+
+@needs("deepspeed")
+@pytest.mark.parametrize("stage", STAGES)
+def test_zero_with_fp32_gradients_holds_what_the_facts_say(stage: int, zero: list[list[dict[str, Any]]]) -> None:
+    """At stage 1 the 16-bit gradients of the backward pass stand beside the accumulated ones, until they are added."""
+    expected = facts(EVEN, stage, "deepspeed", "fp32")
+    passing = 2 * expected["parallel.parameters_per_rank"] if stage == 1 else 0
+    for rank in zero[2 * len(STAGES) + STAGES.index(stage)]:
+        assert (rank["weights"], rank["optimizer"]) == (expected["memory.weights"], expected["memory.optimizer"])
+        assert rank["reduced" if stage == 2 else "gradients"] == expected["memory.gradients"] + passing
 
 
 def touched(counts: list[int], index: int, part: int) -> int:

@@ -1,7 +1,7 @@
 """A DeepSpeed program: a step of models like Llama under ZeRO, and from every rank what it holds of the model states.
 
-The one argument is JSON, a list of sizes with the ZeRO stage. A step has two micro batches: `gradients` are the bytes
-after the first, when a card holds what it will add to, and `reduced` those after the second.
+The one argument is JSON, a list of sizes with the ZeRO stage and the dtype of gradients. A step has two micro batches:
+`gradients` are the bytes after the first, when a card holds what it will add to, and `reduced` those after the second.
 """
 
 import json
@@ -24,8 +24,9 @@ def held(tensors):
 
 def gradients(model, optimizer):
     own = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-    kept = (optimizer.averaged_gradients, getattr(optimizer, "all_grad_tensors", {}))
+    kept = (getattr(optimizer, name, {}) for name in ("averaged_gradients", "all_grad_tensors"))
     shared = [tensor for groups in kept for group in groups.values() for tensor in group or ()]
+    shared += getattr(optimizer, "fp32_groups_gradients_flat", [])
     return held(own + [tensor for tensor in shared if tensor is not None])
 
 
@@ -34,6 +35,7 @@ def trained(case):
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 2,
         "bf16": {"enabled": True},
+        "data_types": {"grad_accum_dtype": case.gradients},
         "optimizer": {"type": "AdamW", "params": {"lr": 1e-3, "torch_adam": True}},
         "zero_optimization": {
             "stage": case.stage, "reduce_bucket_size": 1024, "stage3_param_persistence_threshold": 0,
@@ -51,6 +53,8 @@ def trained(case):
     if case.stage == 3:
         weights = [parameter.ds_tensor for parameter in model.parameters()]
         masters = optimizer.fp32_partitioned_groups_flat
+    elif hasattr(optimizer, "bf16_groups_flat"):
+        weights, masters = optimizer.bf16_groups_flat, optimizer.fp32_groups_flat_partition
     else:
         weights, masters = optimizer.bit16_groups_flat, optimizer.single_partition_of_fp32_groups
     moments = [state[name] for state in optimizer.optimizer.state.values() for name in ("exp_avg", "exp_avg_sq")]
