@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from planc.facts import constants
-from planc.facts.arithmetic import is_array, largest, smallest, where
+from planc.facts.arithmetic import largest, smallest, where
 from planc.facts.floats import binary_logarithm
 
 
@@ -84,19 +84,6 @@ def all_to_all_time(group: Group, num_bytes: Any, messages: Any) -> Any:
     across = _over(far, group.inter, constants.SEND_SHARE.value)
     hop = where(group.ranks <= group.members, constants.HOP_TIME.value, constants.FAR_HOP_TIME.value)
     return largest(near, across) + messages * (n - 1) * hop
-
-
-def send_time(far: Any, num_bytes: Any, intra: Any, inter: Any, messages: Any) -> Any:
-    """Seconds to send bytes from rank to rank, between domains where `far` holds.
-
-    Formula: bytes / bandwidth + a hop a message
-    Source: definition.
-    """
-    near = _over(num_bytes, intra, constants.RING_SHARE.value) + messages * constants.HOP_TIME.value
-    across = _over(num_bytes, inter, constants.FAR_SHARE.value) + messages * constants.FAR_HOP_TIME.value
-    if not is_array(far):
-        return across if far else near
-    return where(far, across, near)
 
 
 def _ring(group: Group, sent: Any, hops: Any, messages: Any, share: Any) -> Any:

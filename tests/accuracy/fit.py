@@ -1,9 +1,9 @@
-"""Finds the constants of step times: `python -m tests.accuracy.fit` prints what to write into `planc/facts/constants.py`.
+"""Finds the constants of step times: `python -m tests.accuracy.fit` prints what to write into `constants.py`.
 
-Only rows of the models that are fitted on (`split.py`) are used, without those that the notes leave out. Every criterion weighs
-the same, whatever its rows are. What is made small is the sum of log(predicted / measured), squared near 0 and plain beyond
-about 10 %, so that single rows that nothing explains do not bend the constants; and a little of how far each constant moves,
-in logarithms, from the value that the file has, for what no row decides.
+Only rows of the models that are fitted on (`split.py`) are used, without those that the notes leave out. Every criterion
+weighs the same, however many rows it has. What is made small is the sum of log(predicted / measured), squared near 0 and
+plain beyond about 10 %, so that single rows that nothing explains do not bend the constants; and a little of how far each
+constant moves, in logarithms, from the value that the file has, for what no row decides.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tests.accuracy.cases import betrayed, cases, predict
 from tests.accuracy.criteria import CRITERIA
 from tests.accuracy.split import is_fitted
 
-_BEND = 0.1
-_STEP = 0.02
+_BEND = 0.1  # of a logarithm: errors beyond it count plainly
+_STEP = 0.02  # of a logarithm, by which slopes are taken
 _ROUNDS = 10
-_STAY = 0.1
+_STAY = 0.1  # weight of staying where the file is
 
 
 def main(names: Sequence[str]) -> None:
@@ -56,7 +56,8 @@ def _rows() -> list[tuple[Case, ...]]:
 
 
 def _counts(case: Case) -> bool:
-    return case.seconds is not None and is_fitted(case.family) and TIME not in case.left_out
+    measured = not case.unusable and case.seconds is not None
+    return measured and is_fitted(case.family) and TIME not in case.left_out
 
 
 def _values(names: Sequence[str]) -> numpy.ndarray:

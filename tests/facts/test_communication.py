@@ -77,11 +77,12 @@ def test_what_an_adapter_sends_is_not_that_of_all_weights() -> None:
     ("group", "stride", "domain", "world", "members", "link"),
     [
         (8, 1, 8, 8, 8, 450), (16, 8, 8, 512, 1, 50), (16, 4, 8, 512, 2, 100), (64, 1, 8, 64, 8, 400),
-        (4, 2, 8, 32, 4, 450), (3, 2, 72, 24, 3, 450), (1, 1, 8, 64, 1, 450), (2, 8, 16, 32, 2, 450), (4, 16, 8, 64, 1, 50),
+        (4, 2, 8, 32, 4, 450), (3, 2, 72, 24, 3, 450), (1, 1, 8, 64, 1, 450),
+        (2, 8, 16, 32, 2, 450), (4, 16, 8, 64, 1, 50),
     ],
 )  # fmt: skip
 def test_which_link_carries_a_group(group, stride, domain, world, members, link):
-    """Neighbours of a group are `stride` ranks apart; a ring enters a domain through the ports of all its members there."""
+    """Neighbours of a group are `stride` ranks apart; a ring enters a domain by the ports of all its members there."""
     assert group_members(group, stride, domain, world) == members
     assert bandwidth(group, stride, domain, world, 450 * GB, 50 * GB) == link * GB
 
