@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from planc.advice.ladder import GAIN, Ladder, Rung, is_worth, seconds_of
 from planc.advice.layouts import AXES, MARGIN, Layout, Question, Trial, on_cards, replicas, tried
 from planc.diagnostics.amounts import parameters_text, percent_text, plural, size_text, time_text
+from planc.facts.dominant import dominant, sentence
 from planc.plan.model import Unknown
 
 _TITLES = {
@@ -81,6 +82,9 @@ def numbers(trial: Trial) -> Iterator[str]:
         yield f"step: unknown, {seconds.reason}"
         return
     yield f"step: {_seconds_text(seconds)}, {_share(facts['step.mfu'])} MFU; {_spent(trial)}"
+    found = dominant(facts)
+    if not isinstance(found, Unknown):  # the changes that would help are what the ladder has tried
+        yield f"limit: {sentence(found).partition('; ')[0]}"
     rate = facts["batch.tokens"]
     if not isinstance(rate, Unknown):
         yield f"rate: {float(rate) / seconds:,.0f} tokens/s"

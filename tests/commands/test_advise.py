@@ -47,7 +47,7 @@ def refused(folder: Path, *arguments: str) -> str:
 def test_a_small_model_is_copied(tmp_path: Path) -> None:
     text = advice(tmp_path, *question("llama-3.2-1b", "h100-sxm-80gb", 8))
     assert verdicts(text)["data parallelism"] == "enough"
-    assert "advice: data 8, stage 0," in text
+    assert "advice: data 8, stage 0," in text and "\n  limit: " in text
     assert "the same batch on more cards: 8 cards " in text
     assert re.search(r"samples a step feed no more than [\d,]+ replicas", text)
 
