@@ -46,6 +46,9 @@ def run(arguments: list[str]) -> int:
             raise CannotWork(f"no advice without numbers: {asked.reason}{needs}")
         questions.append(asked)
     ladder = climb(questions)
+    unknown = next((trial.total for rung in ladder.rungs for trial in rung.trials if not trial.fits), None)
+    if ladder.least is None and isinstance(unknown, Unknown):
+        raise CannotWork(f"no advice without numbers: {unknown.reason}")
     chosen, refused = _first_without_fault(files, asked_for, ladder)
     text = "" if chosen is None else written(asked_for.final, chosen.question, chosen.layout)
     instead = () if chosen is not None else tuple(_instead(files, questions, ladder, refused))
@@ -124,7 +127,7 @@ def _instead(files: Files, questions: list[Question], ladder: Ladder, refused: t
     elif ladder.least is not None:
         yield from remedies(questions, ladder.least, _memory_of_cards(files))
     else:
-        yield "what a card needs is not known for any layout, or no size divides what it has to"
+        yield "no size divides what it would have to"
 
 
 def _memory_of_cards(files: Files) -> dict[str, Any]:

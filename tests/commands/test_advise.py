@@ -219,6 +219,10 @@ def test_a_plan_that_lacks_numbers(tmp_path: Path) -> None:
     text = (ROOT / "examples" / "finetune-8b.plan").read_text()
     (tmp_path / "a.plan").write_text(text.replace("  sequence_length = 8Ki", ""))
     assert "it needs `batch.sequence_length`" in refused(tmp_path, "a.plan")
+    (tmp_path / "a.plan").write_text(
+        text.replace("  precision = bf16", "  precision = bf16  adapter = lora { rank = 8 }")
+    )
+    assert refused(tmp_path, "a.plan").startswith("planc: no advice without numbers: the states of adapters are not")
     (tmp_path / "a.plan").write_text(text.replace("llama-3-8b", "llama-8b"))
     assert "llama-8b" in refused(tmp_path, "a.plan")
     (tmp_path / "a.plan").write_text(text + text[text.index("plan finetune") :].replace("plan finetune", "plan second"))
