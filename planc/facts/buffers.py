@@ -130,18 +130,21 @@ def temporary_bytes(
     return recomputed + where(0 < layers, made, 0)
 
 
-def buffer_bytes(stage: Any, engine: Any, bucket: Any, width: Any, data: Any) -> Any:
+def buffer_bytes(others: Any, experts: Any, stage: Any, engine: Any, bucket: Any, width: Any, data: Any) -> Any:
     """Bytes of the buffers in which gradients are gathered and reduced.
 
-    Formula: DeepSpeed with several replicas from stage 1 on: `shard.bucket` elements (500 million unless written), as they are reduced; else
-        0, for gradients are reduced where they are kept
-    Source: DeepSpeed 0.19.8, reduce_bucket_size: the buffer is made whole, however small the model is; Megatron-LM,
-        _ParamAndGradBuffer; PyTorch FSDP2.
+    Formula: with several replicas from stage 1 on, DeepSpeed: `shard.bucket` elements (500 million unless written), as they are reduced;
+        gpt-neox: as many for the reduction and for the gather, at most N each; else 0, for gradients are reduced where they are kept
+    Source: DeepSpeed 0.19.8, reduce_bucket_size: the buffer is made whole, however small the model is; as of 2022 its
+        allgather_bucket_size beside it; Megatron-LM, _ParamAndGradBuffer; PyTorch FSDP2.
     Assumes: overlap_comm is left at its default, by which stages 1 and 2 have one buffer.
     """
     if engine not in ("deepspeed", "gpt-neox"):
         return 0
-    return where((1 <= stage) & (1 < data), product(_BUCKET if bucket is None else bucket, width), 0)
+    elements = _BUCKET if bucket is None else bucket
+    if engine == "gpt-neox":
+        elements = 2 * smallest(others + experts, elements)
+    return where((1 <= stage) & (1 < data), product(elements, width), 0)
 
 
 def moment_bytes(gradients: Any, *others: Any) -> Any:
@@ -229,5 +232,5 @@ FACTS = (
     Fact("stage.working_set", "bytes", working_set_at_peak, ("stage.moment", "stage.gathered", "stage.ends_gathered")),
     Fact("stage.live_activations", "bytes", activations_at_peak, ("stage.moment", "stage.activations", "stage.backward_activations")),
     Fact("stage.transient", "bytes", transient_at_peak, ("stage.moment", "stage.logits", "stage.temporary")),
-    Fact("stage.buffers", "bytes", buffer_bytes, ("shard.stage", "engine.name", "shard.bucket?", "memory.gradient_width", "parallel.data")),
+    Fact("stage.buffers", "bytes", buffer_bytes, (*_N, "shard.stage", "engine.name", "shard.bucket?", "memory.gradient_width", "parallel.data")),
 )  # fmt: skip
