@@ -11,6 +11,7 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.explanation import STEP_TIME, field_of, reason_text, short_text, value_text, view_of
 from planc.facts.engine import Engine, engines
 from planc.facts.facts import FACTS, Facts
+from planc.plan.evaluate import FAULTY
 from planc.plan.model import Located, Origin, Plan, Record, Unknown
 from planc.plan.units import Amount
 
@@ -118,9 +119,11 @@ def _fields(old: Plan, new: Plan) -> Iterator[Change]:
     before.update(_options(old))
     after.update(_options(new))
     for path in (*after, *(path for path in before if path not in after)):
-        left, right = before.get(path), after.get(path)
-        if left is None or right is None or left.text != right.text or left.value != right.value:
-            yield Change(path, "", "", left or _ABSENT, right or _ABSENT)
+        left, right = before.get(path, _ABSENT), after.get(path, _ABSENT)
+        if not (left.known or right.known):
+            continue
+        if left.text != right.text or left.value != right.value:
+            yield Change(path, "", "", left, right)
 
 
 def _flat(record: Record, prefix: str) -> Iterator[tuple[str, Side]]:
@@ -144,7 +147,8 @@ def _below(path: str, value: Any, located: Located) -> Iterator[tuple[str, Side]
                 yield from _flat(item, f"{path}[{at}].")
     elif isinstance(value, Unknown):
         if not value.unset:
-            yield path, Side(f"unknown: {value.reason}", None, located, False)
+            reason = "it has a fault" if value == FAULTY else value.reason
+            yield path, Side(f"unknown: {reason}", None, located, False)
     elif value is not None:
         yield path, Side(_text(path, value), value, located)
 
@@ -152,8 +156,11 @@ def _below(path: str, value: Any, located: Located) -> Iterator[tuple[str, Side]
 def _text(path: str, value: Any) -> str:
     """A value of a field; texts stand in quotes as they are written."""
     field = field_of(path)
-    if isinstance(value, str) and (field is None or field.type.form in ("text", "map")):
+    form = "text" if field is None else field.type.item.form if field.type.form in ("list", "map") else field.type.form
+    if form == "text" and isinstance(value, str):
         return f'"{value}"'
+    if form == "text" and isinstance(value, tuple) and not isinstance(value, Amount):
+        return f"[{', '.join(_text(path, item) for item in value)}]"
     return value_text(path, value)
 
 

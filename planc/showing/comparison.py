@@ -129,7 +129,7 @@ def _rows(rows: list[tuple[Change, str]], color: bool) -> Iterator[str]:
 
 def _aligned(rows: list[tuple[str, Change, str]], indent: str) -> list[str]:
     """Names, values and notes in three columns."""
-    names = [f"{name}{f' [{change.engine}]' if change.engine else ''}" for name, change, _ in rows]
+    names = [f"{name}{_trained(change)}" for name, change, _ in rows]
     values = [values_text(change) for _, change, _ in rows]
     first = max(map(len, names), default=0)
     second = max((len(value) for value in values if len(value) <= _WIDEST), default=0)
@@ -137,6 +137,11 @@ def _aligned(rows: list[tuple[str, Change, str]], indent: str) -> list[str]:
         f"{indent}{name:<{first}}  {value:<{second}}  {note}".rstrip()
         for name, value, (_, _, note) in zip(names, values, rows, strict=True)
     ]
+
+
+def _trained(change: Change) -> str:
+    """The engines that have these values, unless no engine trains both plans, which is said above."""
+    return f" [{change.engine}]" if change.engine and " -> " not in change.engine else ""
 
 
 def _diagnostics(found: Found, color: bool) -> Iterator[str]:

@@ -99,6 +99,19 @@ def test_what_is_new_and_what_is_gone(folder: Path) -> None:
     assert any(line.split()[:3] == ["+", "train.seed", "7"] for line in lines)
 
 
+def test_texts_stand_in_quotes_and_faults_are_left_to_diagnostics(folder: Path) -> None:
+    launch = 'launch { script = "train.py"  args = ["--lr", "1 e"]  env { A = "x y" } }'
+    (folder / "b.plan").write_text(CLEAN.replace('launch { script = "train.py" }', launch))
+    (compared,) = data(folder, "a.plan", "b.plan")
+    texts = {each["path"]: each["new"]["text"] for each in compared["plans"][0]["fields"]}
+    assert texts == {"launch.args": '["--lr", "1 e"]', "launch.env.A": '"x y"'}
+    (folder / "b.plan").write_text(
+        CLEAN.replace("[torchrun, deepspeed]", "[torchrun, deepspeed, slurm { lncher = x }]")
+    )
+    (compared,) = data(folder, "a.plan", "b.plan")
+    assert not [each for each in compared["plans"][0]["followed"] if each["path"].startswith("emit.slurm")]
+
+
 def test_a_file_beside_itself_does_not_differ(folder: Path) -> None:
     text = shown(folder, "a.plan", "a.plan", "--exit-code")
     assert text.splitlines()[2:4] == ["plan run", "  no difference"]
@@ -203,7 +216,9 @@ def test_other_engines_train_it(folder: Path) -> None:
     (plan,) = compared["plans"]
     assert (plan["old"]["engines"], plan["new"]["engines"]) == (["deepspeed"], ["fsdp2"])
     assert {number["engine"] for number in plan["numbers"]} == {"deepspeed -> fsdp2"}
-    assert "  trained by deepspeed -> fsdp2\n" in shown(folder, "a.plan", "b.plan")
+    text = shown(folder, "a.plan", "b.plan")
+    assert "  trained by deepspeed -> fsdp2\n" in text
+    assert "[deepspeed -> fsdp2]" not in text
 
 
 def test_numbers_of_engines_that_agree_are_told_once(tmp_path: Path) -> None:
