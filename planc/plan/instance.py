@@ -284,7 +284,8 @@ class Instance:
             return FAULTY
         other = Instance(shape, self.merger, _ignore)
         fields = {
-            name: other.located((name,)) for name in ("model", "cluster", "parallel", "shard", "batch", "precision")
+            name: other.located((name,))
+            for name in ("model", "cluster", "parallel", "shard", "batch", "precision", "optimizer", "checkpoint")
         }
         return Record("plan", shape.word, shape.span, fields)
 

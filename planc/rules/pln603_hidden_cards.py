@@ -37,19 +37,17 @@ Versions: all.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from planc.diagnostics.amounts import count_text, plural
-from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
-from planc.plan.model import Origin, Plan
+from planc.plan.model import Plan
 from planc.rules._places import key_place, related
 from planc.rules._repairs import each_size
+from planc.rules._variables import without
 from planc.rules.rule import Rule
-from planc.source import Span
 
-_VALUE = re.compile(r'[ \t]*=[ \t]*"(?:[^"\\\n]|\\.)*"(?:[ \t]*,)?')
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
@@ -67,22 +65,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
                 Label(span, f"{count_text(ranks - cards)} of {plural(ranks, 'rank')} find no card"),
                 related(plan, span, ("cluster.gpus_per_node", plural(ranks, "rank") + " a node")),
                 help=(f"leave `{name}` out, or list {plural(ranks, 'card')}", *_fewer_ranks(cards)),
-                fixes=_without(plan, span) + each_size(plan, "cluster.gpus_per_node", (cards,) if cards else ()),
+                fixes=without(plan, name) + each_size(plan, "cluster.gpus_per_node", (cards,) if cards else ()),
             )
-
-
-def _without(plan: Plan, key: Span) -> tuple[Fix, ...]:
-    """The fix that removes the variable, with its line if nothing else stands on it."""
-    text, entry = key.source.text, plan["launch.env"]
-    value = _VALUE.match(text, key.end)
-    if entry.origin is not Origin.WRITTEN or value is None or entry.entry.end < value.end():
-        return ()
-    start = len(text[: key.start].rstrip(" \t"))
-    line_end = text.find("\n", value.end())
-    own_line = text[start - 1] == "\n" and line_end != -1 and not text[value.end() : line_end].strip()
-    edit = Edit(Span(key.source, start, line_end + 1 if own_line else value.end()), "")
-    shown = text[key.start : value.end()].rstrip(", \t")
-    return (Fix(f"remove `{shown}`", (edit,), safe=False),)
 
 
 def _fewer_ranks(cards: int) -> tuple[str, ...]:
