@@ -43,7 +43,7 @@ def tensor_time(
     tokens: Any, width: Any, hidden: Any, tensor: Any, collectives: Any, sequence: Any, domain: Any, world: Any, intra: Any,
     inter: Any, capability: Any,
 ) -> Any:  # fmt: skip
-    """Seconds of those collectives for a layer and micro batch.
+    """Seconds of the tensor ranks' collectives for a layer and micro batch.
 
     Formula: collectives x time of one over w h T bytes
     Source: `collectives.py`.
@@ -58,7 +58,7 @@ def tensor_time(
 
 @in_floats
 def tensor_exposed(seconds: Any, overlaps: Any, sequence: Any, family: Any) -> Any:
-    """Seconds of those collectives that computation does not hide, for a layer and micro batch.
+    """Seconds of the tensor ranks' collectives that computation does not hide, for a layer and micro batch.
 
     Formula: all of it; a share less where Megatron overlaps gathers and scatters with the products beside them
     Source: TransformerEngine, user buffers (tp-comm-overlap), which need sequence parallelism; see `constants.py`.
@@ -90,7 +90,7 @@ def context_bytes(
 def context_time(
     kind: Any, num_bytes: Any, context: Any, tensor: Any, domain: Any, world: Any, intra: Any, inter: Any, again: Any
 ) -> Any:
-    """Seconds of that exchange for a layer and micro batch.
+    """Seconds of the exchange of context ranks for a layer and micro batch.
 
     Formula: ulysses: all-to-all, 4 forward and 4 backward; else a ring, 1 forward and 2 backward
     Source: `collectives.py`.
@@ -107,7 +107,7 @@ def context_time(
 
 @in_floats
 def context_exposed(kind: Any, seconds: Any, scores: Any, kernel: Any) -> Any:
-    """Seconds of that exchange that computation does not hide, for a layer and micro batch.
+    """Seconds of the exchange of context ranks that computation does not hide, for a layer and micro batch.
 
     Formula: ring: what is longer than scores and values take, forward and backward; else all of it
     Source: Liu et al. (2023), section 3: blocks are sent while others are computed; TransformerEngine gathers before.
@@ -140,7 +140,7 @@ def expert_bytes(
 def expert_time(
     num_bytes: Any, expert: Any, expert_tensor: Any, domain: Any, world: Any, intra: Any, inter: Any, again: Any
 ) -> Any:
-    """Seconds of that exchange for an MoE layer and micro batch.
+    """Seconds of the exchange of expert ranks for an MoE layer and micro batch.
 
     Formula: all-to-all, 2 forward and 2 backward
     Source: `collectives.py`.
@@ -170,7 +170,7 @@ def pipeline_bytes(
 
 @in_floats
 def pipeline_time(num_bytes: Any, bandwidth: Any, stages: Any, passes: Any, chunks: Any, domain: Any, world: Any) -> Any:
-    """Seconds of those sends.
+    """Seconds that a card takes in a step to send to other stages; all of it is exposed.
 
     Formula: bytes / bandwidth that is reached + a hop each
     Source: `collectives.py`.
@@ -194,9 +194,9 @@ def pipeline_messages(stages: Any, passes: Any, chunks: Any) -> Any:
 
 @in_floats
 def of_layers(each: Any, passes: Any, layers: tuple[Any, ...], size: Any) -> Any:
-    """The same for all layers of the stage with most of them, and all micro batches of a step.
+    """What one card sends to the other ranks of the axis in a step: its bytes, or how many messages.
 
-    Formula: m x layers x that of a layer; 0 with one rank on the axis
+    Formula: m x layers x that of a layer, on the stage with most of them; 0 with one rank on the axis
     Source: definition.
     """
     most = layers[0]
@@ -207,9 +207,9 @@ def of_layers(each: Any, passes: Any, layers: tuple[Any, ...], size: Any) -> Any
 
 @in_floats
 def of_slowest(each: Any, passes: Any, seconds: tuple[Any, ...], layers: tuple[Any, ...], size: Any) -> Any:
-    """The same for all layers of the slowest stage, and all micro batches of a step.
+    """Seconds that a card takes in a step for what it sends along the axis; `exposed`: those that computation does not hide.
 
-    Formula: m x layers x that of a layer; 0 with one rank on the axis
+    Formula: m x layers x those of a layer, on the slowest stage; 0 with one rank on the axis
     Source: definition.
     """
     return where(1 < size, passes * at_largest(seconds, layers) * each, 0.0)

@@ -20,7 +20,7 @@ from planc.plan.model import Unknown
 
 @in_floats
 def most(parameters: tuple[Any, ...]) -> Any:
-    """The same, on the stage with most of them.
+    """Parameters on a card of the stage with most of them, those of experts by themselves.
 
     Formula: the largest of all stages
     Source: definition.
@@ -70,7 +70,7 @@ def data_bytes(
 def data_messages(
     others: Any, experts: Any, width: Any, times: Any, stage: Any, engine: Any, family: Any, bucket: Any, layers: Any, group: Any
 ) -> Any:
-    """Collectives of a step for them.
+    """Collectives of a step that reduce gradients, and gather updated weights.
 
     Formula: N / bucket, rounded up, as often as gradients are reduced, twice from stage 1 to 2, where weights are gathered: buckets of
         `shard.bucket` elements, DeepSpeed 500 million, Megatron 40 million, nanotron 25 MB, or tensor by tensor from stage 1 on; FSDP2 a
@@ -101,7 +101,7 @@ def data_time(
     others: Any, experts: Any, width: Any, weight: Any, group: Any, expert_group: Any, times: Any, stage: Any, replicas: Any,
     messages: Any, tensor: Any, expert: Any, expert_tensor: Any, domain: Any, world: Any, intra: Any, inter: Any, capability: Any,
 ) -> Any:  # fmt: skip
-    """Seconds of them.
+    """Seconds that a card takes in a step to reduce gradients, and to gather the weights that an optimizer's shard updated.
 
     Formula: stage 0: all-reduce; 1 and 2: reduce-scatter of gradients, all-gather of weights; 3: reduce-scatter; with replicas of the
         shards an all-reduce of one shard between them
@@ -157,7 +157,7 @@ def gathers(stage: Any, passes: Any, family: Any, again: Any) -> Any:
 
 @in_floats
 def shard_messages(times: Any, layers: Any, group: Any, family: Any) -> Any:
-    """All-gathers of a step for them.
+    """All-gathers of sharded weights in a step.
 
     Formula: gathers x layers of the stage; under DeepSpeed of the tensors of a layer, about 12
     Source: PyTorch FSDP2 gathers a layer at once, DeepSpeed parameter by parameter.
@@ -171,7 +171,7 @@ def shard_time(
     parameters: Any, experts: Any, weight: Any, group: Any, expert_group: Any, times: Any, messages: Any, tensor: Any, expert: Any,
     expert_tensor: Any, domain: Any, world: Any, intra: Any, inter: Any,
 ) -> Any:  # fmt: skip
-    """Seconds of them.
+    """Seconds that a card takes in a step to gather sharded weights.
 
     Formula: all-gathers of N w bytes
     Source: `collectives.py`.

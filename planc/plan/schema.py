@@ -542,10 +542,14 @@ WRITTEN_OTHERWISE: dict[str, str] = {
 #: Every target of the language: what a rule may look for in `emit`.
 TARGETS = tuple(dict.fromkeys((*TRAINERS, "torchrun", "slurm", *ANNOUNCED)))
 
+_AXES = ("tensor", "context", "expert", "pipeline", "data", "shard")
+
 #: Derived numbers that are floats: times and shares. `==` on them is a fault.
 APPROXIMATE = frozenset((
-    "memory.headroom", "memory.total", "memory.free", "memory.reserve", "memory.peak", "communication.data.time", "pipeline.bubble", "pipeline.bubble_with_head",
-    "world.mtbf", "checkpoint.save_time", "checkpoint.best_interval", "checkpoint.best_overhead", "checkpoint.overhead",
+    "memory.headroom", "memory.total", "memory.free", "memory.reserve", "memory.peak", "pipeline.bubble", "pipeline.bubble_with_head",
+    *(f"communication.{axis}.{number}" for axis in _AXES for number in ("bytes", "time", "exposed")),
+    *(f"step.{number}" for number in ("time", "compute", "communication", "bubble", "optimizer", "tokens_per_second", "mfu", "hfu")),
+    "train.time", "checkpoint.lost", "world.mtbf", "checkpoint.save_time", "checkpoint.best_interval", "checkpoint.best_overhead", "checkpoint.overhead",
 ))  # fmt: skip
 
 #: Derived numbers that a policy may read, with their dimension; the facts supply them.
@@ -571,8 +575,17 @@ DERIVED: dict[str, Dimension] = {
     "memory.peak": BYTES,
     "memory.states": BYTES,
     "memory.host": BYTES,
-    "communication.data.bytes": BYTES,
-    "communication.data.time": TIME,
+    **{f"communication.{axis}.bytes": BYTES for axis in _AXES},
+    **{f"communication.{axis}.time": TIME for axis in _AXES},
+    **{f"communication.{axis}.exposed": TIME for axis in _AXES},
+    "step.time": TIME,
+    "step.compute": TIME,
+    "step.communication": TIME,
+    "step.bubble": TIME,
+    "step.optimizer": TIME,
+    "step.tokens_per_second": (("second", -1), ("token", 1)),
+    "step.mfu": PLAIN,
+    "step.hfu": PLAIN,
     "pipeline.bubble": PLAIN,
     "pipeline.bubble_with_head": PLAIN,
     "pipeline.first_in_flight": PLAIN,
@@ -583,8 +596,10 @@ DERIVED: dict[str, Dimension] = {
     "flops.peak": RATE,
     "train.tokens": TOKENS,
     "train.steps": STEPS,
+    "train.time": TIME,
     "world.mtbf": TIME,
     "checkpoint.size": BYTES,
+    "checkpoint.lost": TIME,
     "checkpoint.save_time": TIME,
     "checkpoint.best_interval": TIME,
     "checkpoint.best_overhead": PLAIN,

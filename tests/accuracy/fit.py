@@ -1,9 +1,9 @@
 """Finds the constants of step times: `python -m tests.accuracy.fit` prints what to write into `constants.py`.
 
-Only rows of the models that are fitted on (`split.py`) are used, without those that the notes leave out. Every criterion
-weighs the same, however many rows it has. What is made small is the sum of log(predicted / measured), squared near 0 and
-plain beyond about 10 %, so that single rows that nothing explains do not bend the constants; and a little of how far each
-constant moves, in logarithms, from the value that the file has, for what no row decides.
+Only rows of the models that are fitted on (`split.py`) are used, without those that the notes leave out. Every
+criterion weighs the same, however many rows it has. What is made small is the sum of log(predicted / measured), squared
+near 0 and plain beyond about 10 %, so that single rows that nothing explains do not bend the constants; and a little of
+how far each constant moves, in logarithms, from the value that the file has, for what no row decides.
 """
 
 from __future__ import annotations

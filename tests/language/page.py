@@ -49,7 +49,6 @@ LIMITS: tuple[tuple[str, ModuleType, str, str], ...] = (
 #: Numbers whose formula serves others too: what it is of these.
 _MEANT: dict[str, dict[str, str]] = {
     "model.active_parameters": {"": "Parameters that a token passes through: with the experts that are active."},
-    "communication.data.time": {"": "Time of that all-reduce on the slowest link that it crosses."},
 }
 
 
