@@ -23,7 +23,8 @@ def least_layer_time(
     """Seconds that a layer takes at least for a micro batch, whatever its size: forward, backward and again.
 
     Formula: (3 + passes again) x the time to launch a forward pass, with tensor ranks more for each; nanotron with a pipeline over
-        several domains: a constant + another for each tensor rank; with tensor ranks in several domains as well
+        several domains: a constant + another for each tensor rank; with tensor ranks in several domains a constant for each
+        collective and further domain more
     Source: `constants.py`.
     """
     split = where(1 < tensor, smallest(tensor, domain), 0.0)
@@ -31,10 +32,12 @@ def least_layer_time(
         launch = constants.LAUNCH_TIME.value + constants.LAUNCH_TIME_PER_RANK.value * split
         return (3 + again) * launch
     alone = where(1 < tensor, constants.LAUNCH_TIME_NANOTRON.value, constants.LAUNCH_TIME.value) * (3 + again)
-    stalled = constants.STALL_TIME.value + constants.STALL_TIME_PER_RANK.value * split
+    stalled = constants.STALL_TIME.value + constants.STALL_TIME_PER_RANK.value * tensor
     near = where((1 < tensor) & (1 < stages) & (domain < world), largest(stalled, alone), alone)
     domains = tensor / largest(domain, 1.0)
-    return near + 4 * constants.FAR_COLLECTIVE_TIME.value * where(sequence, 4.0, 1.0) * largest(domains - 1, 0.0)
+    # 4 all-reduces; with sequence parallelism 4 scatters, 4 gathers, and 2 gathers more for gradients of weights
+    far = where(sequence, 10 * constants.FAR_GATHER_TIME.value, 4 * constants.FAR_COLLECTIVE_TIME.value)
+    return near + far * largest(domains - 1, 0.0)
 
 
 @in_floats

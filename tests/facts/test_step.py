@@ -183,7 +183,8 @@ def test_what_limits_a_step_is_a_word_of_the_list():
     [
         "model__hidden", "model__layers", "model__ffn", "model__vocab", "model__heads", "batch__micro",
         "batch__accumulation", "batch__sequence_length", "cluster__nodes", "cluster__domain", "cluster__inter_node",
-        "cluster__gpu__bf16", "cluster__gpu__memory_bandwidth", "parallel__tensor", "parallel__data", "parallel__context", "shard__size",
+        "cluster__gpu__bf16", "cluster__gpu__memory_bandwidth", "parallel__tensor", "parallel__data",
+        "parallel__context", "shard__size",
     ],
 )  # fmt: skip
 def test_absurd_numbers_give_a_finite_time_or_none(name, value):
