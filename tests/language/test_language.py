@@ -25,8 +25,9 @@ def test_clean(folder: str, file: str) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_target_of_a_later_version_is_a_warning(folder: str) -> None:
-    found = faults(analysis_of_file(_folder(folder) / "pretrain-70b.plan"))
-    assert {(diagnostic.code, diagnostic.severity) for diagnostic in found} == {("PLN018", Severity.WARNING)}
+    analysis = analysis_of_file(_folder(folder) / "pretrain-70b.plan")
+    assert ("PLN018", Severity.WARNING) in {(fault.code, fault.severity) for fault in analysis.diagnostics}
+    assert faults(analysis) == []
 
 
 def _places(path: Path) -> list[tuple[str, int, int]]:
