@@ -16,22 +16,36 @@ from planc.facts.pipeline import in_flight
 from planc.plan.model import Unknown
 
 
-def judged_stages(stages: Any, layers: Any, dense: Any, stated: Any, layout: Any, engine: Any) -> Any:
+def judged_stages(
+    stages: Any, layers: Any, dense: Any, every: Any, chunks: Any, stated: Any, layout: Any, first: Any, embedding: Any, engine: Any,
+    hidden: Any, ffn: Any, vocab: Any,
+) -> Any:  # fmt: skip
     """Stages of which one is the fullest and one the slowest, counted from 0.
 
-    Formula: the first two, the last, and the first without leading dense layers; with nanotron's walk the third and the last but one;
-        all of them with `pipeline.layers` or `pipeline.layout`
-    Source: stages between the ends are alike, and the earlier one holds no fewer micro batches.
+    Formula: the first and the last; the second where the first may have fewer layers; with experts those up to the first without
+        leading dense layers, and as many more as `every`; with nanotron's walk the first three and that of the output layer; all of
+        them with `pipeline.layers` or `pipeline.layout`
+    Source: stages between the ends are alike, the earlier one holds no fewer micro batches, and the first the embedding too.
     """
     if stated is not None and not is_array(stages):
         return tuple(range(min(stages, len(stated))))
     if layout is not None and not is_array(stages):
         return tuple(range(min(stages, _MOST_CHUNKS)))
-    marks = [0, 1, stages - 1, *((2, stages - 2) if engine == "nanotron" else ())]
+    marks = [0, stages - 1]
+    if engine == "nanotron" and layers is not None:
+        head = _head_stage(stages, layers, hidden, ffn, vocab)
+        marks += [1, 2, *((head,) if not isinstance(head, Unknown) else ())]
+    elif first is not None or is_array(embedding) or embedding:
+        marks.append(1)
     if dense is not None and layers is not None:
-        marks.append(rounded_up(dense, largest(whole(layers, stages), 1)))
+        virtual = stages * (1 if chunks is None else chunks)
+        mark = rounded_up(dense, largest(whole(layers, virtual), 1)) + (1 if every is None else every)
+        marks += range(1, min(int(mark.max() if is_array(mark) else mark), _MOST_MARKS) + 1)
     found = tuple(smallest(largest(mark, 0), stages - 1) for mark in marks)
     return found if any(map(is_array, found)) else tuple(sorted(set(found)))
+
+
+_MOST_MARKS = 16  # each is evaluated
 
 
 def has_embedding(stage: Any) -> Any:
@@ -56,11 +70,8 @@ def has_head(
         return found if isinstance(found, Unknown) else 0 < found
     if engine != "nanotron":
         return stage == stages - 1
-    cost, share = _walk(stages, layers, hidden, ffn, vocab)
-    if isinstance(share, Unknown):
-        return share
-    reached = where(cost <= share, rounded_up(layers * cost, share) - 1, layers)
-    return stage == largest(smallest(reached, stages - 1), 0)
+    head = _head_stage(stages, layers, hidden, ffn, vocab)
+    return head if isinstance(head, Unknown) else stage == head
 
 
 def stage_layers(
@@ -195,6 +206,15 @@ def _walk(stages: Any, layers: Any, hidden: Any, ffn: Any, vocab: Any) -> tuple[
     return cost, divide(layers * cost + vocab * hidden, stages)
 
 
+def _head_stage(stages: Any, layers: Any, hidden: Any, ffn: Any, vocab: Any) -> Any:
+    """The stage in which nanotron's walk ends, which holds the output layer."""
+    cost, share = _walk(stages, layers, hidden, ffn, vocab)
+    if isinstance(share, Unknown):
+        return share
+    reached = where(cost <= share, rounded_up(layers * cost, share) - 1, layers)
+    return largest(smallest(reached, stages - 1), 0)
+
+
 def _walked(at: Any, stages: Any, layers: Any, hidden: Any, ffn: Any, vocab: Any) -> Any:
     """The layer at which the walk comes to a stage."""
     cost, share = _walk(stages, layers, hidden, ffn, vocab)
@@ -211,7 +231,7 @@ _SPLIT = (
 )  # fmt: skip
 
 FACTS = (
-    Fact("pipeline.judged_stages", "count", judged_stages, ("parallel.pipeline", "model.layers~", "model.experts.dense_layers?", "pipeline.layers?", "pipeline.layout?", "engine.name")),
+    Fact("pipeline.judged_stages", "count", judged_stages, ("parallel.pipeline", "model.layers~", "model.experts.dense_layers?", "model.experts.every?", "pipeline.chunks?", "pipeline.layers?", "pipeline.layout?", "pipeline.first_stage_layers?", "pipeline.embedding_as_layer", "engine.name", "model.hidden~", "model.ffn~", "model.vocab~")),
     Fact("stage.has_embedding", "word", has_embedding, ("stage.index",)),
     Fact("stage.has_head", "word", has_head, ("stage.index", "parallel.pipeline", "model.layers", "pipeline.layout?", "engine.name", "model.hidden", "model.ffn", "model.vocab")),
     Fact("stage.mtp_layers", "layers", stage_mtp_layers, ("stage.index", "parallel.pipeline", "pipeline.layout?", "stage.has_head", "model.mtp_layers")),

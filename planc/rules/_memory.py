@@ -49,6 +49,8 @@ def certain_peak(facts: Facts) -> Any:
 
 def is_certain(facts: Facts) -> bool:
     """Whether the card is too small however its layers are computed."""
+    if facts["memory.peak"] <= facts["memory.capacity"]:
+        return False  # what is certain is no more than what is predicted
     least = certain_peak(facts)
     return bool(known(least) and facts["memory.capacity"] < least)
 
