@@ -22,6 +22,12 @@ def known(value: Any) -> bool:
     return value is not None and not isinstance(value, Unknown)
 
 
+def absent(plan: Plan, path: str) -> bool:
+    """Whether nothing is written for a field; a faulty value is not nothing."""
+    value = plan[path].value
+    return value is None or (isinstance(value, Unknown) and value.unset)
+
+
 def trained_only_by(plan: Plan, *names: str) -> bool:
     """Whether every engine that trains the plan is one of these."""
     return all(engine.runtime in names for engine in engines(plan))
