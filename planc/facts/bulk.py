@@ -15,7 +15,7 @@ from planc.plan.model import Plan, Unknown
 
 _FEW = 64  # values of a column by which layouts are told apart
 _AT_ONCE = 1 << 14  # layouts that are evaluated together: 128 KiB a column
-_LEAST = 1 << 12  # layouts of a group, on average, for which a split by one more column is worth its time
+_LEAST = 1 << 13  # layouts of a group, on average, for which a split by one more column is worth its time
 
 #: Columns of numbers by which layouts are told apart first: what is one number then saves most work.
 _FIRST = ("parallel.pipeline", "parallel.tensor", "shard.stage", "parallel.context")
