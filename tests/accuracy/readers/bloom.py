@@ -48,6 +48,8 @@ def _case(row: Row, contradicted: bool) -> Case:
         left_out[MEMORY] = "another row of the same layout, but for the micro batch, contradicts it"
     if not row["layers"]:
         left_out = dict.fromkeys((MEMORY, TIME), "the number of layers is not stated")
+    elif hidden % heads:
+        left_out[TIME] = "the heads do not divide the hidden size: one of them is not what ran"
     timed = row["sec_it"] and row["gbs"]
     return Case(
         TABLE, row["row_id"].rpartition(":")[2], family, "gpt-neox", given,
