@@ -32,13 +32,16 @@ def most(parameters: tuple[Any, ...]) -> Any:
 
 
 @in_floats
-def reductions(stage: Any, passes: Any, engine: Any) -> Any:
+def reductions(stage: Any, passes: Any, family: Any, stages: Any) -> Any:
     """How often a step reduces each gradient.
 
-    Formula: once; with every micro batch where gradients are sharded: from stage 2 on, under Megatron at stage 3
-    Source: DeepSpeed, ZeRO (2020), section 7.2.1; PyTorch FSDP2 reduces after every backward pass; Megatron-LM, distributed optimizer.
+    Formula: once; with every micro batch where gradients are sharded: from stage 2 on, under Megatron at stage 3; FSDP2 with a pipeline
+        once
+    Source: DeepSpeed, ZeRO (2020), section 7.2.1; PyTorch FSDP2 reduces after every backward pass, its pipeline schedules after the
+        last; Megatron-LM, distributed optimizer.
     """
-    return where((3 if engine == "megatron" else 2) <= stage, passes, 1.0)
+    each = where((3 if family == "megatron" else 2) <= stage, passes, 1.0)
+    return where(1 < stages, 1.0, each) if family == "fsdp2" else each
 
 
 @in_floats
@@ -143,16 +146,19 @@ def shard_bytes(parameters: Any, experts: Any, weight: Any, group: Any, expert_g
 
 
 @in_floats
-def gathers(stage: Any, passes: Any, family: Any, again: Any) -> Any:
+def gathers(stage: Any, passes: Any, family: Any, again: Any, stages: Any) -> Any:
     """How often a step gathers each weight.
 
     Formula: stage 3: twice a micro batch, forward and backward, under DeepSpeed once more for what is recomputed; FSDP2 at stage 2
-        once a micro batch; else never
+        once a micro batch, and with a pipeline once; else never
     Source: ZeRO (2020), section 7.2.2; PyTorch FSDP2, reshard_after_forward: a layer is recomputed between its gather and its backward
         pass; DeepSpeed gathers in the hooks of every forward pass.
     """
-    each = 2 + (again if family == "deepspeed" else 0.0)
-    return where(3 <= stage, each * passes, where((2 <= stage) & (family == "fsdp2"), passes, 0.0))
+    each = (2 + (again if family == "deepspeed" else 0.0)) * passes
+    if family != "fsdp2":
+        return where(3 <= stage, each, 0.0)
+    kept = where(1 < stages, 1.0, passes)  # torchtitan reshards after the forward pass only without a pipeline
+    return where((3 <= stage) & (stages <= 1), each, where(2 <= stage, kept, 0.0))
 
 
 @in_floats
@@ -251,14 +257,14 @@ _SHARDED = ("shard.group", "shard.expert_group", "communication.shard.gathers")
 FACTS = (
     Fact(_OTHERS, "parameters", most, ("stage.parameters[]",)),
     Fact(_EXPERTS, "parameters", most, ("stage.expert_parameters[]",)),
-    Fact(_TIMES, "count", reductions, ("shard.stage", "batch.accumulation", "engine.family")),
+    Fact(_TIMES, "count", reductions, ("shard.stage", "batch.accumulation", "engine.family", "parallel.pipeline")),
     Fact("communication.data.bytes", "bytes", data_bytes, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "adapter?")),
     Fact("communication.data.messages", "count", data_messages, (_OTHERS, _EXPERTS, _WIDTH, _TIMES, "shard.stage", "engine.name", "engine.family", "shard.bucket?", "pipeline.longest_stage", "communication.data.group")),
     Fact("communication.data.time", "s", data_time, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "communication.data.messages", *_STRIDES, *_CLUSTER, "cluster.gpu.compute_capability?")),
     Fact("communication.overlapped", "word", overlapped, ("engine.family",)),
     Fact("communication.data.latency", "s", hop_latency, ("communication.data.messages", "shard.group", "cluster.domain", "world.size", "parallel.tensor")),
     Fact("communication.data.exposed", "s", data_exposed, ("communication.data.time", "communication.shard.time", "step.passes", "communication.data.latency", "communication.overlapped", "engine.name", "shard.stage", "step.pass")),
-    Fact("communication.shard.gathers", "count", gathers, ("shard.stage", "batch.accumulation", "engine.family", "layer.recomputed")),
+    Fact("communication.shard.gathers", "count", gathers, ("shard.stage", "batch.accumulation", "engine.family", "layer.recomputed", "parallel.pipeline")),
     Fact("communication.shard.bytes", "bytes", shard_bytes, (_OTHERS, _EXPERTS, _WEIGHT, *_SHARDED)),
     Fact("communication.shard.messages", "count", shard_messages, ("communication.shard.gathers", "pipeline.longest_stage", "shard.group", "engine.family")),
     Fact("communication.shard.time", "s", shard_time, (_OTHERS, _EXPERTS, _WEIGHT, *_SHARDED, "communication.shard.messages", *_STRIDES, *_CLUSTER)),

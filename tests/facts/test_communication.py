@@ -67,6 +67,13 @@ def test_how_often_a_step_reduces_and_gathers(engine, stage, reductions, gathers
     assert facts["communication.shard.bytes"] == pytest.approx(gathers * held * 2 * 7 / 8)
 
 
+def test_a_pipeline_of_fsdp_gathers_and_reduces_once():
+    given = {**LAYER, "shard__stage": 3, "parallel__pipeline": 2, "parallel__data": 4, "shard__size": 4}
+    facts = facts_of("fsdp2", **given)
+    assert facts["communication.data.reductions"] == facts["communication.shard.gathers"] == 1
+    assert facts_of("megatron", **given)["communication.shard.gathers"] == 6
+
+
 def test_what_an_adapter_sends_is_not_that_of_all_weights() -> None:
     found = sent(adapter="lora")
     assert isinstance(found, Unknown)
