@@ -28,7 +28,7 @@ def judged_stages(
     Source: stages between the ends are alike, the earlier one holds no fewer micro batches, and the first the embedding too.
     """
     if stated is not None and not is_array(stages):
-        return tuple(range(min(stages, len(stated))))
+        return tuple(range(min(stages, len(stated)) or 1))  # an empty list is a fault of PLN108
     if layout is not None and not is_array(stages):
         return tuple(range(min(stages, _MOST_CHUNKS)))
     marks = [0, stages - 1]
