@@ -11,9 +11,7 @@ from typing import Any
 from planc.facts.arithmetic import is_array, product, real, rounded_up
 from planc.facts.fact import Fact
 from planc.plan.model import Unknown
-from planc.plan.units import SAMPLES, STEPS, TIME, TOKENS, Amount, Dimension, times
-
-ENERGY: Dimension = (("second", 1), ("watt", 1))
+from planc.plan.units import ENERGY, SAMPLES, STEPS, TIME, TOKENS, Amount, Dimension, times
 
 
 def run_tokens(duration: Any, global_batch: Any, sequence_length: Any, dataset: Any, ramp: Any) -> Any:

@@ -16,7 +16,7 @@ from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import APPROXIMATE, DERIVED, TARGETS, Field, Type
 from planc.plan.scope import Report
 from planc.plan.shape import BROKEN, Shape, fields_of
-from planc.plan.units import PLAIN, Amount
+from planc.plan.units import MONEY, PLAIN, Amount
 from planc.syntax import nodes
 
 #: A value that a reason quotes: `{parallel.tensor}`.
@@ -109,7 +109,7 @@ def _typed(path: nodes.Path, report: Report, lookup: Lookup, paths: list[str]) -
     dotted = ".".join(names)
     if dotted in DERIVED:
         paths.append(dotted)
-        return Val(lookup(dotted), "number", DERIVED[dotted], exact=dotted not in APPROXIMATE)
+        return _derived_value(dotted, lookup(dotted))
     field = field_at("plan", names)
     if field is None:
         paths.append("")
@@ -121,6 +121,14 @@ def _typed(path: nodes.Path, report: Report, lookup: Lookup, paths: list[str]) -
             return Val(lookup(dotted), "record")
         return typed_value(lookup(dotted), field.type)
     return ANY
+
+
+def _derived_value(path: str, value: Any) -> Val:
+    """A derived number as an operand; of money only a known amount says of which currency it is."""
+    exact = path not in APPROXIMATE
+    if DERIVED[path] != MONEY:
+        return Val(value, "number", DERIVED[path], exact=exact)
+    return Val(value.value, "number", value.dimension, exact=exact) if isinstance(value, Amount) else Val(value, "any")
 
 
 def field_at(kind: str, names: tuple[str, ...]) -> Field | None:

@@ -23,6 +23,9 @@ TOKENS: Dimension = (("token", 1),)
 STEPS: Dimension = (("step", 1),)
 SAMPLES: Dimension = (("sample", 1),)
 EPOCHS: Dimension = (("epoch", 1),)
+TOKEN_RATE: Dimension = (("second", -1), ("token", 1))
+ENERGY: Dimension = (("second", 1), ("watt", 1))
+MONEY: Dimension = (("money", 1),)  # of whatever currency; an amount that is known has its own
 
 CURRENCIES = ("USD", "EUR", "GBP", "CNY", "JPY")
 
@@ -48,6 +51,9 @@ NAMES: dict[Dimension, str] = {
     STEPS: "a number of steps",
     SAMPLES: "a number of samples",
     EPOCHS: "a number of epochs",
+    TOKEN_RATE: "a number of tokens per second",
+    ENERGY: "an energy",
+    MONEY: "an amount of money",
 }
 
 #: An example of each, for "write ..." in a diagnostic.

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from planc.diagnostics.amounts import count_text, percent_text, rate_text, size_text, speed_text, time_text
+from planc.diagnostics.amounts import (
+    count_text,
+    energy_text,
+    gpu_time_text,
+    percent_text,
+    rate_text,
+    size_text,
+    speed_text,
+    time_text,
+)
 from planc.facts.facts import FACTS
 from planc.plan.model import Unknown
 from planc.plan.policies import QUOTED_PATH
@@ -15,6 +24,7 @@ from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME, Amount, Dimension
 
 _BY_UNIT: dict[str, Callable[[Any], str]] = {
     "bytes": size_text, "bytes/s": speed_text, "FLOP/s": rate_text, "s": time_text, "share": percent_text,
+    "GPU s": gpu_time_text, "J": energy_text,
 }  # fmt: skip
 _BY_DIMENSION: dict[Dimension, Callable[[Any], str]] = {
     BYTES: size_text, BANDWIDTH: speed_text, TIME: time_text, RATE: rate_text,

@@ -63,7 +63,7 @@ def said(condition: str) -> list[tuple[str, str]]:
         "sum([1, 2]) == 3 and count([1, 2, 3]) == 3 and min(4, 5) == 4",
         "any(parallel.sequence, true) and all(true, not parallel.sequence)",
         "parallel.tensor in 1..8 and parallel.tensor not in [3, 5]",
-        "optimizer.learning_rate == 0.0002 and memory.headroom > 10 % and batch.sequence_length == none",
+        "optimizer.learning_rate == 0.0002 and memory.states > 1 MB and batch.sequence_length == none",
     ],
 )  # fmt: skip
 def test_holds(condition: str) -> None:
