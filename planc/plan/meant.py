@@ -58,6 +58,11 @@ def advice(kind: str, word: str) -> tuple[str, ...]:
     return (f"did you mean {' or '.join(_shown(kind, path) for path in found)}?", *((note,) if note else ()))
 
 
+def is_another_tools(word: str) -> bool:
+    """Whether another tool has this name for a field."""
+    return _folded(word) in _index().others
+
+
 def meant(kind: str, word: str) -> tuple[str, ...]:
     """Paths from a plan of the fields that a word may have been meant to be where it stands, in the likeliest reading.
 

@@ -384,7 +384,7 @@ def _unknown_field(shape: Shape, entry: Any, key: nodes.Name, where: str, body: 
         for path in DERIVED
         if path == f"{shape.kind}.{key.text}" or path.startswith(key.text + ".") or key.text in (path, _joined(path))
     ]
-    if derived and shape.kind in ("plan", derived[0].partition(".")[0]):
+    if derived and shape.kind in ("plan", derived[0].partition(".")[0]) and not _is_another_tools(key):
         label = "it follows from the other fields"
         return faults.DERIVED_SET.at(key.span, f"`{key.text}` is derived, it cannot be set", label)
     listed = ", ".join(f"`{name}`" for name in sorted(shape.fields))
@@ -399,6 +399,12 @@ def _unknown_field(shape: Shape, entry: Any, key: nodes.Name, where: str, body: 
         notes=() if advice else there_are,
         fixes=() if off or not advice else _renamed(shape, entry, key, body),
     )
+
+
+def _is_another_tools(key: nodes.Name) -> bool:
+    from planc.plan.meant import is_another_tools  # most files have no such name
+
+    return is_another_tools(key.text)
 
 
 def _switched_off(shape: Shape, entry: Any, key: nodes.Name) -> tuple[str, ...]:
