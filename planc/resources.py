@@ -36,6 +36,12 @@ def names(relative: str, ending: str) -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(ending) for name in os.listdir(find(relative)) if name.endswith(ending)))
 
 
+def plan_files(ending: str) -> dict[str, str]:
+    """Paths of the plan files that planc ships, by what stands behind `planc/` in a `use`."""
+    found = {name: f"catalogue/{name}{ending}" for name in names("catalogue", ending)}
+    return {**found, **{f"policies/{name}": f"policies/{name}{ending}" for name in names("policies", ending)}}
+
+
 def own_files() -> Iterator[tuple[str, os.stat_result]]:
     """Every file that decides what planc says, and its size and time: code, grammar, templates, catalogue."""
     todo = [_PACKAGE, *(os.path.join(_CHECKOUT, name) for name in ("grammar", "templates", "schemas"))]

@@ -16,6 +16,9 @@ MAX_BYTES = 1 << 20
 #: How the names of planc's own files begin. Nothing in them has to be checked, so only what is referred to is read.
 CATALOGUE = "planc/"
 
+#: How the names of planc's own policies begin: files that may use each other, and are read whole.
+POLICIES = "planc/policies/"
+
 
 class Source:
     """A text and the name under which it is shown. Compared by identity: one file read once is one Source."""

@@ -19,7 +19,7 @@ class Buffers(Files):
         self._open: dict[str, Source] = {}
         self._stamps: dict[str, object] = {}
         # planc's own files are what it was installed with, whatever an editor shows of them: they are read first.
-        for name in resources.names("catalogue", ENDING):
+        for name in resources.plan_files(ENDING):
             self.load(f"{CATALOGUE}{name}", None)
 
     def open(self, path: str, text: str) -> Source:

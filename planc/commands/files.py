@@ -108,10 +108,10 @@ class Files:
         return os.path.relpath(real_path, project_root(os.path.dirname(real_path))).replace(os.sep, "/")
 
     def _catalogue(self, name: str) -> Source | str:
-        known = resources.names("catalogue", ENDING)
+        known = resources.plan_files(ENDING)
         if name.removeprefix(CATALOGUE) not in known:
             return "the catalogue has " + ", ".join(f"`{CATALOGUE}{entry}`" for entry in known)
-        path = resources.find(f"catalogue/{name.removeprefix(CATALOGUE)}{ENDING}")
+        path = resources.find(known[name.removeprefix(CATALOGUE)])
         return _source_or_reason(self._read(path, name, os.path.realpath(path)))
 
     def _read(self, path: str, shown: str, real_path: str) -> Reading:

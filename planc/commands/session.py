@@ -152,8 +152,9 @@ class Session:
         return self._open[path].uri if path in self._open else from_fs_path(path)
 
     def is_shipped(self, source: Source) -> bool:
-        """Whether a text is of planc's own catalogue, also where it is open by its path."""
-        return os.path.dirname(self.files.real_path(source) or "") == os.path.realpath(find("catalogue"))
+        """Whether a text is of planc's own catalogue or policies, also where it is open by its path."""
+        folder = os.path.dirname(self.files.real_path(source) or "")
+        return folder in (os.path.realpath(find("catalogue")), os.path.realpath(find("policies")))
 
     def version(self, uri: str) -> int | None:
         """The version of an open text; None of a file that is not open."""

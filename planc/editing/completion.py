@@ -18,7 +18,7 @@ from planc.plan.scope import Load
 from planc.plan.shape import fields_of
 from planc.plan.solve import SOLVABLE
 from planc.plan.units import COUNTED, PLAIN, SUFFIXES, UNITS
-from planc.resources import names as shipped
+from planc.resources import plan_files
 from planc.source import Source
 from planc.syntax.outline import Outline
 from planc.targets import load_target, target_names
@@ -294,7 +294,7 @@ def _parents(cursor: Cursor, linked: Linked) -> Iterator[Item]:
 
 
 def _catalogue() -> tuple[str, ...]:
-    return tuple(f"planc/{name}" for name in shipped("catalogue", ".plan"))
+    return tuple(f"planc/{name}" for name in plan_files(".plan"))
 
 
 def _files(cursor: Cursor, files: tuple[str, ...], ending: str) -> Iterator[Item]:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.editing.document import Document, Part
 from planc.editing.moving import moved
-from planc.plan.scope import Load, Scope, scope_of
-from planc.source import CATALOGUE, Source, Span
+from planc.plan.scope import Load, Scope, is_read_in_parts, scope_of
+from planc.source import Source, Span
 from planc.syntax import nodes
 from planc.syntax.outline import Outline
 from planc.syntax.parse import MAX_FAULTS, parse_part, unquoted
@@ -171,7 +171,7 @@ def link(source: Source, alone_of: Callable[[Source, bool], Alone], load: Load) 
             if isinstance(reading, str):
                 continue
             if reading not in found:
-                found[reading] = Linked(alone_of(reading, use.path.value.startswith(CATALOGUE)))
+                found[reading] = Linked(alone_of(reading, is_read_in_parts(use.path.value)))
                 todo.append(found[reading])
             linked.used.append(found[reading])
             linked.scope.used.append((use, found[reading].scope))

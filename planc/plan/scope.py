@@ -9,7 +9,8 @@ from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.diagnostics.names import did_you_mean, guesses
 from planc.plan import faults
 from planc.plan.naming import instead, written
-from planc.source import CATALOGUE, Source, Span
+from planc.resources import names as shipped
+from planc.source import CATALOGUE, POLICIES, Source, Span
 from planc.syntax import nodes
 from planc.syntax.outline import Outline
 from planc.syntax.parse import parse
@@ -102,10 +103,15 @@ def _link(scope: Scope, load: Load, made: Made) -> None:
             help = (f"did you mean {either([f'`{other}`' for other in others])}?",) if others else ()
             fixes = instead(use.path.span, (written(other, quoted=True) for other in others))
             scope.faults.append(faults.UNUSABLE_IMPORT.at(use.path.span, message, found, help=help, fixes=fixes))
-        elif use.path.value.startswith(CATALOGUE):
+        elif is_read_in_parts(use.path.value):
             scope.used.append((use, _catalogue(found, made)))
         else:
             scope.used.append((use, _scope(found, made)))
+
+
+def is_read_in_parts(path: str) -> bool:
+    """Whether a file is one of planc's own of which only the blocks are read that are referred to."""
+    return path.startswith(CATALOGUE) and not path.startswith(POLICIES)
 
 
 def _other_files(path: str, scope: Scope, load: Load) -> list[str]:
@@ -228,6 +234,8 @@ def _unknown(scope: Scope, kinds: tuple[str, ...], name: nodes.Name) -> Diagnost
     catalogue = {"gpu": "planc/gpus", "model": "planc/models"}.get(kinds[0])
     if catalogue and not guessed and all(use.path.value != catalogue for use in scope.file.uses):
         advice = (f'`use "{catalogue}"` brings in the built-in ones',)
+    if kinds[0] == "policy" and not guessed and name.text in shipped("policies", ".plan"):
+        advice = (f'`use "{POLICIES}{name.text}"` brings it in',)
     if owner and kinds[0] == "model":
         advice = (*advice, 'a model of the Hub is read from its file: `model NAME from hf("config.json")`')
     listed = ", ".join(f"`{known_name}`" for known_name in sorted(known)[:_LISTED])
