@@ -59,13 +59,14 @@ def plan_text(row: dict[str, str]) -> str:
     ramp = f"linear {{ start = {start}  increment = {increment}  over = {over} samples }}" if start else ""
     parallel = {
         "tensor": tensor, "pipeline": row["pp"], "context": row["cp"], "expert": row["ep"],
-        "sequence": "true" if row["sp"] == "1" else "",
+        "sequence": "true" if row["sp"] == "1" or (not row["sp"] and count and 1 < tensor) else "",
     }  # fmt: skip
     counted = row["embed_split"].startswith("embedding")
+    in_code = row["pp_layout"] or "layout" in row["embed_split"]
     pipeline = {
         "chunks": row["vpp"] if 1 < number("vpp", 1) else "",
         "first_stage_layers": row["pp_first"], "last_stage_layers": row["pp_last"],
-        "layout": '"in code"' if row["pp_layout"] or "layout" in row["embed_split"] else "",
+        "layout": layout(number("layers", 0), number("pp", 1) * number("vpp", 1)) if in_code else "",
         "embedding_as_layer": "true" if counted else "", "loss_as_layer": "true" if counted else "",
     }  # fmt: skip
     batch = {
@@ -88,6 +89,12 @@ plan run {{
   {"resume { }" if "continuation" in row["path"] else ""}
 }}
 """
+
+
+def layout(layers: int, chunks: int) -> str:
+    """A layout string of as even chunks as there are; the table does not hold those that stand in code."""
+    short, longer = divmod(layers, chunks)
+    return f'"E{"|".join("t" * (short + (chunk < longer)) for chunk in range(chunks))}L"'
 
 
 def fields(values: dict[str, object]) -> str:

@@ -1,0 +1,106 @@
+"""The expert groups do not divide the ranks that they are made of.
+
+Why: expert ranks are no axis of their own: the ranks of a pipeline stage are regrouped into `expert` x
+    `expert_tensor` ranks for the experts, each stage by itself. On 24 ranks groups of 16 leave 8 ranks over, and
+    every trainer refuses that. The data-parallel size need not be a multiple: 4 replicas of 4 tensor ranks make two
+    groups of 8.
+
+Example:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 3  gpus_per_node = 8 }
+    model small {
+      layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000
+      experts { count = 16  top_k = 2  ffn = 1024 }
+    }
+    plan run {
+      model    = small
+      cluster  = one
+      parallel { expert = 16 }
+      batch    { global = 48  micro = 1 }
+      precision = bf16
+    }
+
+Instead:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 3  gpus_per_node = 8 }
+    model small {
+      layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000
+      experts { count = 16  top_k = 2  ffn = 1024 }
+    }
+    plan run {
+      model    = small
+      cluster  = one
+      parallel { expert = 8 }
+      batch    { global = 48  micro = 1 }
+      precision = bf16
+    }
+
+Fix: use expert sizes that divide the ranks of a stage. `--unsafe-fixes` makes the change where the help names only
+    one.
+
+Source: megatron-core 0.16.1, parallel_state (world % (expert-tensor x expert x pipeline)); torchtitan, ParallelDims
+    (shard x context x tensor); DeepSpeed 0.19.8, utils/groups.py (the data-parallel size).
+
+Versions: all. DeepSpeed groups the replicas alone, torchtitan the ranks that share one copy of the states; where no
+    trainer is named, all ranks of a stage count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.rules._numbers import nearest, options, world_agrees
+from planc.rules._places import place, related
+from planc.rules._repairs import each_size
+from planc.rules.rule import Rule
+
+
+def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """Expert groups with a rest; experts that the ranks cannot share out are PLN115's."""
+    ranks, experts = facts["parallel.expert"], facts["model.experts.count"]
+    pool, of, width = _pool(facts)
+    if ranks == 1 or experts % ranks != 0 or not world_agrees(facts) or pool == 0 or pool % (ranks * width) == 0:
+        return
+    span = place(plan, "parallel.expert")
+    fits = nearest(ranks, lambda other: experts % other == 0 and pool % (other * width) == 0)
+    group = count_text(ranks) + (f" x {count_text(width)}" if 1 < width else "")
+    groups = quotient_text(pool, ranks * width)
+    yield Diagnostic(
+        f"{plural(pool, of)} make no whole groups of {group} expert ranks",
+        Label(span, f"{count_text(pool)} / {count_text(ranks * width)} = {groups} groups"),
+        related(
+            plan,
+            span,
+            ("parallel.expert_tensor", ""),
+            ("parallel.pipeline", ""),
+            ("cluster.nodes", f"{plural(facts['world.size'], 'rank')} in all"),
+        ),
+        help=(f"use {either(options('expert', fits))}",) if fits else (),
+        fixes=each_size(plan, "parallel.expert", fits),
+    )
+
+
+def _pool(facts: Facts) -> tuple[int, str, int]:
+    """The ranks that are regrouped, what they are called, and the ranks that split one expert; 0 where unknown."""
+    tensor, context, data = facts["parallel.tensor"], facts["parallel.context"], facts["parallel.data"]
+    if facts.engine.runtime == "deepspeed":  # with sequence ranks its groups follow the program's mesh
+        return (data if context == 1 else 0), "replica", 1
+    if facts.engine.name == "torchtitan":
+        shared = 0 < facts["shard.stage"]
+        return (facts["shard.size"] * context * tensor if shared else 0), "sharing rank", 1
+    return data * context * tensor, "rank", facts["parallel.expert_tensor"]
+
+
+RULE = Rule(
+    Severity.ERROR,
+    "plan",
+    check,
+    (
+        "parallel.expert", "parallel.expert_tensor", "model.experts.count", "parallel.tensor", "parallel.context",
+        "parallel.data", "shard.size", "shard.stage", "world.size",
+    ),
+)  # fmt: skip
