@@ -10,7 +10,7 @@ COUNT = 1 << 20
 
 
 def main() -> None:
-    """Print layouts a second of processor time, of three runs over about a million random layouts of an example plan."""
+    """Print layouts a second of processor time, in three runs over about a million random layouts of a plan."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     import numpy
 
