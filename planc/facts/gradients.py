@@ -141,7 +141,7 @@ def shard_bytes(parameters: Any, experts: Any, weight: Any, group: Any, expert_g
     found: Any = 0.0
     for count, ranks in ((parameters, group), (experts, expert_group)):
         ranks = largest(ranks, 1.0)  # experts of no whole group are shared by nobody
-        found = found + times * count * weight * (ranks - 1) / ranks
+        found = found + times * count * weight * (1 - 1 / ranks)
     return found
 
 

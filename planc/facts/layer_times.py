@@ -27,11 +27,8 @@ def projection_time(
     Formula: 2 T N / rate + traffic of N weights, 2 h in and out, and the heads (2 a + 2 k) d / t between
     Source: `kernel.matmul_rate`; N as in `parallel.attention_parameters`.
     """
-    if kind == "mla":
-        between = heads * (2 * (nope + rope) + 2 * v_dim)
-    else:
-        between = (2 * heads + 2 * kv_heads) * head_dim
-    return _products(tokens, width, weights, 2 * hidden + between / tensor, rate, memory)
+    inner = 2 * heads * (nope + rope + v_dim) if kind == "mla" else 2 * (heads + kv_heads) * head_dim
+    return _products(tokens, width, weights, 2 * hidden + inner / tensor, rate, memory)
 
 
 @in_floats
