@@ -38,7 +38,7 @@ class Val(NamedTuple):
     form: `number`, `flag`, `text`, `word`, `name` (of a block), `version`, `list`, `none`, `record`, or `any`
         where a fault hides it, or nothing says which quantity it would be.
     dimension: of a number; `exact` unless it is a float, which `==` refuses; `flag` if it may be compared with `true`.
-    words: those that a word is one of. item: the form of a list's items, where it is known.
+    words: those that a word is one of. item: the form of a list's items, where it is known; `mixed` if they differ.
     """
 
     value: Any
@@ -199,8 +199,12 @@ def _list(node: nodes.List, env: Env) -> Val:
     items = [_evaluate(item, env) for item in node.items]
     unknown = next((item.value for item in items if isinstance(item.value, Unknown)), None)
     first = items[0] if items else Val((), "list")
-    form = "" if first.form in ("any", "list") or not items else first.form
-    return Val(unknown or tuple(item.value for item in items), "list", first.dimension, first.words, item=form)
+    form = "" if first.form == "any" or not items else first.form
+    if form and any((item.form, item.dimension) not in ((form, first.dimension), ("any", PLAIN)) for item in items):
+        form = "mixed"
+    value = unknown or tuple(item.value for item in items)
+    is_exact = all(item.exact for item in items)
+    return Val(value, "list", first.dimension, first.words, exact=is_exact, item=form)
 
 
 def _range(node: nodes.Range, env: Env) -> Val:
@@ -505,6 +509,8 @@ def _divides(arguments: list[Val]) -> tuple[str, Val]:
         return "", Val(FAULTY, "flag")
     if len(arguments) != 2 or any(argument.form != "number" for argument in arguments):
         return "takes two numbers", Val(FAULTY, "flag")
+    if arguments[0].dimension != arguments[1].dimension:
+        return "takes two numbers of one kind", Val(FAULTY, "flag")
     unknown = _known(arguments)
     if unknown is not None:
         return "", Val(unknown, "flag")
@@ -529,39 +535,37 @@ def _rounded(up: bool) -> Callable[[list[Val]], tuple[str, Val]]:
     return function
 
 
-def _items(arguments: list[Val]) -> tuple[Any, ...] | Unknown | None:
-    """The numbers given one by one or as one list; None if they are neither."""
-    unknown = _known(arguments)
-    if unknown is not None:
-        return unknown
-    if len(arguments) == 1 and arguments[0].form == "list":
-        return tuple(arguments[0].value)
-    if arguments and all(argument.form in ("number", "flag") for argument in arguments):
-        return tuple(argument.value for argument in arguments)
-    return None
+def _over(due: str, reduce: Callable[[tuple[Any, ...]], Any], least: int = 0) -> Callable[[list[Val]], tuple[str, Val]]:
+    """A function of values that are given one by one or as one list; `due`: the form of each, if it matters."""
 
-
-def _over(form: str, reduce: Callable[[tuple[Any, ...]], Any]) -> Callable[[list[Val]], tuple[str, Val]]:
     def function(arguments: list[Val]) -> tuple[str, Val]:
         if any(argument.form == "any" for argument in arguments):
             return "", ANY
-        items = _items(arguments)
-        if items is None or (items == () and form == "extreme"):
-            return "takes numbers, or one list of them", ANY
-        dimensions = {argument.dimension for argument in arguments}
-        if 1 < len(dimensions):
+        listed = len(arguments) == 1 and arguments[0].form == "list"
+        forms = {arguments[0].item} - {""} if listed else {argument.form for argument in arguments}
+        unknown = _known(arguments)
+        if not arguments or forms - {due or form for form in forms}:
+            return f"takes {'flags' if due == 'flag' else 'numbers'}, or one list of them", ANY
+        if due and 1 < len({argument.dimension for argument in arguments}):
             return "takes numbers of one kind", ANY
-        value = items if isinstance(items, Unknown) else reduce(items)
-        if form == "flag":
-            return "", Val(value, "flag")
-        return "", Val(
-            value,
-            "number",
-            PLAIN if form == "count" else arguments[0].dimension,
-            exact=all(argument.exact for argument in arguments),
-        )
+        items = tuple(arguments[0].value if listed and unknown is None else (one.value for one in arguments))
+        if unknown is None and len(items) < least:
+            return "takes numbers, or one list of them", ANY
+        if due == "flag":
+            return "", Val(reduce(items), "flag")
+        value = reduce(items) if unknown is None else unknown
+        is_exact = all(argument.exact for argument in arguments)
+        return "", Val(value, "number", arguments[0].dimension if due else PLAIN, exact=is_exact)
 
     return function
+
+
+def _settled(items: tuple[Any, ...], by: bool) -> Any:
+    """What flags come to of which one settles it, known or not."""
+    unknown = [item for item in items if item not in (True, False)]
+    if by in items or not unknown:
+        return by if by in items else not by
+    return unknown[0] if isinstance(unknown[0], Unknown) else Unknown("not set", unset=True)
 
 
 #: The functions of the language; each gives what is wrong with its arguments, or "", and the result.
@@ -569,12 +573,12 @@ FUNCTIONS: dict[str, Callable[[list[Val]], tuple[str, Val]]] = {
     "divides": _divides,
     "ceil": _rounded(up=True),
     "floor": _rounded(up=False),
-    "min": _over("extreme", min),
-    "max": _over("extreme", max),
-    "sum": _over("sum", lambda items: whole(sum(items))),
-    "count": _over("count", len),
-    "any": _over("flag", lambda items: any(items)),
-    "all": _over("flag", lambda items: all(items)),
+    "min": _over("number", min, least=1),
+    "max": _over("number", max, least=1),
+    "sum": _over("number", lambda items: whole(sum(items))),
+    "count": _over("", len),
+    "any": _over("flag", lambda items: _settled(items, True)),
+    "all": _over("flag", lambda items: _settled(items, False)),
 }
 
 _BY_NODE: dict[type, Callable[[Any, Env], Val]] = {
