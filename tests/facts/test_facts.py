@@ -36,7 +36,9 @@ def test_unknown_spreads_and_names_what_is_missing():
     derived = facts_of(cluster__gpus_per_node=8, cluster__nodes=faulty)["world.replicas"]
     assert isinstance(derived, Unknown)
     assert (derived.reason, derived.missing) == ("it is faulty", ("cluster.nodes",))
-    facts = facts_of(stage__parameters=1, stage__expert_parameters=0, shard__size=1, offload__optimizer=faulty).at_stage(0)
+    facts = facts_of(
+        stage__parameters=1, stage__expert_parameters=0, shard__size=1, offload__optimizer=faulty
+    ).at_stage(0)
     assert isinstance(facts["stage.optimizer"], Unknown)
     assert facts["stage.weights"] == 2
 

@@ -19,7 +19,9 @@ N = 7 * 10**9
 
 
 def total(stage, p, *, engine="deepspeed", n=N, **given):
-    return facts_of(engine, stage__expert_parameters=0, stage__parameters=n, shard__stage=stage, shard__size=p, **given)["memory.states"]
+    return facts_of(
+        engine, stage__expert_parameters=0, stage__parameters=n, shard__stage=stage, shard__size=p, **given
+    )["memory.states"]
 
 
 def test_seven_billion_parameters_on_eight_cards():
@@ -57,13 +59,17 @@ def test_fsdp2_keeps_fp32_shards():
 def test_fsdp2_agrees_with_pytorchs_own_trackers():
     # consumers/mem_oracle.out: 8,030,261,248 parameters, world 64: 501,891,328 bytes of parameters, as many of
     # gradients, and 1,003,783,820 of states, of which 1,164 are the optimizer's step counters.
-    facts = facts_of("fsdp2", stage__expert_parameters=0, stage__parameters=8_030_261_248, shard__stage=3, shard__size=64)
+    facts = facts_of(
+        "fsdp2", stage__expert_parameters=0, stage__parameters=8_030_261_248, shard__stage=3, shard__size=64
+    )
     assert facts["memory.weights"] == facts["memory.gradients"] == 501_891_328
     assert facts["memory.optimizer"] == 1_003_783_820 - 1_164
 
 
 def test_context_ranks_share_states_too():
-    facts = facts_of(stage__expert_parameters=0, stage__parameters=N, shard__stage=3, shard__size=4, parallel__context=2)
+    facts = facts_of(
+        stage__expert_parameters=0, stage__parameters=N, shard__stage=3, shard__size=4, parallel__context=2
+    )
     assert facts["memory.states"] == 14 * GB
 
 
@@ -106,10 +112,14 @@ def test_optimizer_without_a_formula():
 
 
 def test_offload_leaves_the_card():
-    facts = facts_of(stage__expert_parameters=0, stage__parameters=N, shard__stage=3, shard__size=8, offload__optimizer="cpu")
+    facts = facts_of(
+        stage__expert_parameters=0, stage__parameters=N, shard__stage=3, shard__size=8, offload__optimizer="cpu"
+    )
     assert facts["memory.optimizer"] == 0
     assert facts["memory.states"] == Fraction(4 * N, 8)
-    facts = facts_of(stage__expert_parameters=0, stage__parameters=N, shard__stage=3, shard__size=8, offload__weights="nvme")
+    facts = facts_of(
+        stage__expert_parameters=0, stage__parameters=N, shard__stage=3, shard__size=8, offload__weights="nvme"
+    )
     assert facts["memory.weights"] == 0
 
 
