@@ -22,7 +22,7 @@ CASES = sorted({name.partition("/")[0]: name for name in reversed(ERR)}.values()
 
 #: Sections of a plan of which no rule or fact reads a field.
 UNREAD = {
-    "context", "evidence", "expert", "log", "recompute",
+    "evidence", "log", "recompute",
 }  # fmt: skip
 
 
