@@ -55,6 +55,12 @@ class Outer(NamedTuple):
 _ALONE = Outer()
 
 
+#: Sections of another plan that rules compare with those of the one that goes on from its checkpoint.
+_OF_ANOTHER = (
+    "model", "cluster", "parallel", "shard", "batch", "precision", "optimizer", "checkpoint", "train",
+)  # fmt: skip
+
+
 class Instance:
     """A plan, or a block judged by itself, whose fields are worked out on demand.
 
@@ -283,10 +289,7 @@ class Instance:
         if shape is None:
             return FAULTY
         other = Instance(shape, self.merger, _ignore)
-        fields = {
-            name: other.located((name,))
-            for name in ("model", "cluster", "parallel", "shard", "batch", "precision", "optimizer", "checkpoint")
-        }
+        fields = {name: other.located((name,)) for name in _OF_ANOTHER}
         return Record("plan", shape.word, shape.span, fields)
 
     def _groups(self, path: tuple[str, ...]) -> list[Record]:

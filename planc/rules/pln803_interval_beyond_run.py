@@ -1,0 +1,85 @@
+"""The run ends before its first checkpoint is due.
+
+Why: checkpoints are written every `checkpoint.every`, and the run is shorter. A failure loses all of it; and
+    trainers that save at intervals only leave nothing behind at all.
+
+Example:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = one
+      train    { duration = 5000 steps }
+      checkpoint { every = 10_000 steps }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Instead:
+    gpu card { memory = 80 GiB  bf16 = true }
+    cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
+    model small { layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000 }
+    plan run {
+      model    = small
+      cluster  = one
+      train    { duration = 5000 steps }
+      checkpoint { every = 500 steps }
+      batch    { global = 64  micro = 1 }
+      precision = bf16
+    }
+
+Fix: save more often; the help names an interval that the run reaches several times. `--unsafe-fixes` writes it.
+
+Source: Megatron-LM, --save-interval; torchtitan, checkpoint.interval; transformers 5.23, save_steps.
+
+Versions: all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import plural, time_text
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.plan.quantities import amount_text
+from planc.plan.units import STEPS, Amount
+from planc.rules._numbers import known
+from planc.rules._places import place, related
+from planc.rules._repairs import writing
+from planc.rules.rule import Rule
+
+_DOUBT = 1.5  # a predicted run may take that much longer
+
+
+def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """An interval over the length of the run."""
+    every, steps, seconds = facts["checkpoint.every"], facts["train.steps"], facts["train.time"]
+    if every.dimension == STEPS:
+        if not known(steps) or every.value <= steps:
+            return
+        fits = f"{max(1, steps // 4)} steps"
+    else:
+        if not known(seconds) or every.value <= seconds * _DOUBT:
+            return
+        fits = f"{max(1, int(seconds / 240))} min"
+    span = place(plan, "checkpoint.every")
+    yield Diagnostic(
+        f"the first checkpoint is due after {amount_text(every)}",
+        Label(span, f"the run ends after {_length(facts, every)}"),
+        related(plan, span, ("train.duration", amount_text(facts["train.duration"]))),
+        help=(f"save more often, such as `every = {fits}`",),
+        fixes=writing(plan, ("checkpoint.every", fits)),
+    )
+
+
+def _length(facts: Facts, every: Amount) -> str:
+    """The length of the run as its intervals are written."""
+    if every.dimension == STEPS:
+        return plural(facts["train.steps"], "step")
+    return f"about {time_text(facts['train.time'])}"
+
+
+RULE = Rule(Severity.WARNING, "plan", check, ("checkpoint.every", "train.duration"))
