@@ -2,7 +2,7 @@
 
 Why: tensor parallelism gives each rank an equal part of the MLP's width: 11,000 columns on 16 ranks would be
     687.5 each. Megatron refuses to start. Experts are split by `expert_tensor` instead, so their width is
-    held against that.
+    held against that; but those that every token passes through are split by `tensor`, all as one.
 
 Example:
     gpu card { memory = 80 GiB  bf16 = true }
@@ -59,18 +59,29 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if has_dense_layers(facts) and ffn % tensor != 0 and heads_fit(plan, facts):
         sizes = nearest(tensor, tensor_fits(plan, facts))
         yield _fault(plan, "parallel.tensor", "model.ffn", ("tensor size", tensor), ("FFN width", ffn), sizes)
-    expert_tensor, width = facts["parallel.expert_tensor"], facts["model.experts.ffn"]
-    if known(expert_tensor) and known(width) and width % expert_tensor != 0:
+    elif (shared := _shared_width(facts)) % tensor != 0 and heads_fit(plan, facts):
+        fits = tensor_fits(plan, facts)
+        sizes = nearest(tensor, lambda size: shared % size == 0 and fits(size))
+        width = ("shared experts' width", shared)
+        yield _fault(plan, "parallel.tensor", "model.experts.shared_ffn", ("tensor size", tensor), width, sizes)
+    expert_tensor, width_of_one = facts["parallel.expert_tensor"], facts["model.experts.ffn"]
+    if known(expert_tensor) and known(width_of_one) and width_of_one % expert_tensor != 0:
         world = facts["world.size"] if known(facts["world.size"]) else expert_tensor
-        sizes = nearest(expert_tensor, lambda size: width % size == 0 and world % size == 0)
+        sizes = nearest(expert_tensor, lambda size: width_of_one % size == 0 and world % size == 0)
         yield _fault(
             plan,
             "parallel.expert_tensor",
             "model.experts.ffn",
             ("expert-tensor size", expert_tensor),
-            ("expert width", width),
+            ("expert width", width_of_one),
             sizes,
         )
+
+
+def _shared_width(facts: Facts) -> int:
+    """Columns of all experts together that every token passes through; 0 where there are none, or one cannot know."""
+    count, width = facts["model.experts.shared"], facts["model.experts.shared_ffn"]
+    return count * width if isinstance(count, int) and isinstance(width, int) else 0
 
 
 def _fault(
@@ -78,13 +89,19 @@ def _fault(
 ) -> Diagnostic:
     span = place(plan, axis)
     share = quotient_text(width[1], ranks[1])
-    widths = multiples(width[1], ranks[1])
+    is_sum = dimension == "model.experts.shared_ffn"  # of several experts, so that no width of one is named
+    widths = () if is_sum else multiples(width[1], ranks[1])
     choices = options(axis.rpartition(".")[2], sizes) + options("ffn", widths)
     return Diagnostic(
         f"{ranks[0]} {count_text(ranks[1])} does not divide the {width[0]} {count_text(width[1])}",
         Label(span, f"{count_text(width[1])} columns / {count_text(ranks[1])} ranks = {share} a rank"),
-        related(plan, span, (dimension, f"{count_text(width[1])} columns")),
-        help=(f"use {either(choices)}",),
+        related(
+            plan,
+            span,
+            (dimension, "" if is_sum else f"{count_text(width[1])} columns"),
+            ("model.experts.shared" if is_sum else dimension, ""),
+        ),
+        help=(f"use {either(choices)}",) if choices else (),
         fixes=each_size(plan, axis, sizes) + each_size(plan, dimension, widths),
     )
 
