@@ -50,7 +50,7 @@ from planc.diagnostics.amounts import plural, time_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import absent
+from planc.rules._numbers import absent, known
 from planc.rules._places import place, related
 from planc.rules.rule import Rule
 
@@ -60,8 +60,10 @@ _HOUR = 3600
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A walltime that the predicted run passes beyond doubt, where nothing is saved on the way."""
+    if not absent(plan, "checkpoint"):
+        return
     seconds, walltime = facts["train.time"], facts["launch.walltime"]
-    if seconds <= walltime * _DOUBT or not absent(plan, "checkpoint"):
+    if not known(seconds) or seconds <= walltime * _DOUBT:
         return
     span = place(plan, "launch.walltime")
     yield Diagnostic(
@@ -72,4 +74,4 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     )
 
 
-RULE = Rule(Severity.WARNING, "plan", check, ("train.time", "launch.walltime", "train.steps", "step.taken"))
+RULE = Rule(Severity.WARNING, "plan", check, ("launch.walltime", "train.steps"))

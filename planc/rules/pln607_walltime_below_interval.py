@@ -64,9 +64,12 @@ _DOUBT = 1.5  # predicted steps may take that much less time than predicted
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """An interval over the walltime, unless the run is done by then."""
     walltime, every = facts["launch.walltime"], facts["checkpoint.every"]
-    interval, run = facts["checkpoint.planned_interval"], facts["train.time"]
+    interval = facts["checkpoint.planned_interval"]
     doubt = 1 if every.dimension == TIME else _DOUBT
-    if not known(interval) or interval <= walltime * doubt or (known(run) and run <= walltime * _DOUBT):
+    if not known(interval) or interval <= walltime * doubt:
+        return
+    run = facts["train.time"]
+    if known(run) and run <= walltime * _DOUBT:
         return
     span = place(plan, "launch.walltime")
     yield Diagnostic(

@@ -56,12 +56,13 @@ _DOUBT = 1.5  # a predicted run may take that much longer
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """An interval over the length of the run."""
-    every, steps, seconds = facts["checkpoint.every"], facts["train.steps"], facts["train.time"]
+    every, steps = facts["checkpoint.every"], facts["train.steps"]
     if every.dimension == STEPS:
         if not known(steps) or every.value <= steps:
             return
         fits = f"{max(1, steps // 4)} steps"
     else:
+        seconds = facts["train.time"]
         if not known(seconds) or every.value <= seconds * _DOUBT:
             return
         fits = f"{max(1, int(seconds / 240))} min"

@@ -56,8 +56,10 @@ _DOUBT = 1.5  # predicted steps may take that much less time than predicted
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A run without a checkpoint section beyond the mean time between failures; PLN606 tells of its walltime."""
+    if not absent(plan, "checkpoint"):
+        return
     seconds, between, walltime = facts["train.time"], facts["world.mtbf"], facts["launch.walltime"]
-    if seconds <= between * _DOUBT or not absent(plan, "checkpoint"):
+    if not known(seconds) or seconds <= between * _DOUBT:
         return
     if known(walltime) and walltime * _DOUBT < seconds:
         return
@@ -67,8 +69,11 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"a run of {time_text(seconds)} saves nothing, failures come every {time_text(between)}",
         Label(span, f"{number_text(seconds / between)} failures on the way"),
         related(plan, span, ("cluster.mtbf_per_gpu", f"/ {plural(facts['world.size'], 'rank')}")),
-        help=(f"add a `checkpoint` section that saves {every}",),
+        help=(
+            f"add a `checkpoint` section that saves {every}",
+            f"at one failure on average ends `duration = {int(facts['train.steps'] * between / seconds)} steps`",
+        ),
     )
 
 
-RULE = Rule(Severity.WARNING, "plan", check, ("train.time", "world.mtbf"))
+RULE = Rule(Severity.WARNING, "plan", check, ("world.mtbf", "train.steps"))
