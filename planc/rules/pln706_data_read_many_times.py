@@ -59,7 +59,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What the run reads, over the size of its data; a length in epochs says itself how often."""
     size, duration = facts["dataset.size"], facts["train.duration"]
     read = facts["train.tokens"] if size.dimension == TOKENS else _samples(plan, facts)
-    if duration.dimension == EPOCHS or not known(read) or read <= size.value * _PASSES:
+    if duration.dimension == EPOCHS or not 0 < size.value or not known(read) or read <= size.value * _PASSES:
         return
     span = place(plan, "train.duration")
     yield Diagnostic(
