@@ -210,7 +210,7 @@ def selected_bytes(
     if recompute != "selective":
         return 0
     if engine not in ("megatron", "fsdp2"):
-        return Unknown("what `selective` keeps is not known for modules of Hugging Face", ("recompute",))
+        return Unknown("what `selective` keeps of modules of Hugging Face is not derived in this version", ("recompute",))
     if modules is not None and (engine != "megatron" or tuple(modules) != ("core_attn",)):
         return Unknown("what the recomputed modules hold is not derived in this version", ("recompute.modules",))
     if engine == "megatron":

@@ -52,10 +52,10 @@ from planc.rules.rule import Rule
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Live tensors over the card's usable memory, however the layers are computed; model states alone are PLN301's."""
     capacity = facts["memory.capacity"]
-    if facts["memory.states"] > capacity or not is_certain(facts) or not needs_most(plan, facts, "memory.peak"):
+    if facts["memory.states"] > capacity or not is_certain(facts) or not needs_most(plan, facts, "memory.total"):
         return
     in_gib = "iB" in plan["cluster.gpu.memory"].span.text
-    needed = size_text(facts["memory.peak"], in_gib)
+    needed = size_text(facts["memory.total"], in_gib)
     yield fault(plan, facts, f"a card needs {needed} of its {size_text(capacity, in_gib)}", in_gib)
 
 

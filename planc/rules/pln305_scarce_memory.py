@@ -1,8 +1,8 @@
 """The card's memory may not suffice.
 
-Why: by the formulas of planc the card needs more than it has, but only a little: layers in fused kernels, a fused
-    loss may make it fit, and the formulas are not exact (`make accuracy` prints by how much they err). Such a run dies
-    in its first steps, or late, when the allocator has fragmented its memory.
+Why: by the formulas of planc the card needs more than it has, though not beyond doubt: fused kernels or a fused loss
+    may make it fit, and the formulas err (`make accuracy` prints by how much). Such a run dies in its first steps, or
+    late, when the allocator has fragmented its memory.
 
 Example:
     gpu card { memory = 24 GiB  bf16 = true }
@@ -49,14 +49,14 @@ from planc.rules.rule import Rule
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
-    """Live tensors and context over the card's usable memory, where that is not certain (PLN301 and PLN304)."""
-    needed, capacity = facts["memory.peak"] + facts["memory.context"], facts["memory.capacity"]
-    if needed <= capacity or capacity < facts["memory.states"] or is_certain(facts):
+    """All that the card is predicted to need, over its usable memory, where that is not certain (PLN301 and PLN304)."""
+    total, capacity = facts["memory.total"], facts["memory.capacity"]
+    if total <= capacity or capacity < facts["memory.states"] or is_certain(facts):
         return
-    if not needs_most(plan, facts, "memory.peak"):
+    if not needs_most(plan, facts, "memory.total"):
         return
     in_gib = "iB" in plan["cluster.gpu.memory"].span.text
-    message = f"a card may need {size_text(needed, in_gib)} of its {size_text(capacity, in_gib)}"
+    message = f"a card may need {size_text(total, in_gib)} of its {size_text(capacity, in_gib)}"
     yield fault(plan, facts, message, in_gib)
 
 
