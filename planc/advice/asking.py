@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from planc.advice.writing import Given
+from planc.diagnostics.amounts import either, plural
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
@@ -17,6 +18,9 @@ SEQUENCE_LENGTH = 8192
 
 #: Network of a card by its peak in 16 bits, where none is given: at least so many FLOP/s have so much.
 NETWORKS = ((500e12, "400 Gbit/s"), (200e12, "200 Gbit/s"), (0, "100 Gbit/s"))
+
+#: Dtypes in which a plan of a precision computes, and all those of which a card says whether it has them.
+_DTYPES = {"fp8": ("fp8", "bf16"), "fp4": ("fp4", "bf16"), "all": ("fp32", "fp16", "bf16", "fp8", "fp4")}
 
 #: Cards that share the fast link, by a part of their name, where it is more than a node.
 _RACKS = {"nvl72": 72}
@@ -87,6 +91,24 @@ def completed(asked: Asked, plan: Plan) -> tuple[Given, tuple[str, ...]]:
         opening(asked, network), f"global = {batch}  sequence_length = {length}", _closing(asked, precision), False
     )
     return given, tuple(assumed)
+
+
+def why_no_layout(plan: Plan) -> str:
+    """What no layout would mend, or nothing: a dtype that the card lacks, a sequence without positions."""
+    facts = Facts(plan, engines(plan)[0])
+    precision, card = facts["precision"], plan.value("cluster.gpu")
+    lacking = [dtype for dtype in _DTYPES.get(precision, (precision,)) if plan.value(f"cluster.gpu.{dtype}") is False]
+    if lacking:
+        rates = [(dtype, plan.value(f"cluster.gpu.{dtype}")) for dtype in _DTYPES["all"]]
+        there = [dtype for dtype, rate in rates if not isinstance(rate, Unknown | None) and rate is not False]
+        has = f"; it has {either(there, 'and')}" if there else ""
+        too = "" if lacking[0] == precision else f", in which {precision} runs compute too"
+        return f"the card {card} has no {lacking[0]}{too}{has}"
+    length, rows = facts["batch.sequence_length"], facts["model.max_sequence_length"]
+    known = isinstance(length, int) and isinstance(rows, int)
+    if known and facts["model.positions"] == "learned" and rows < length:
+        return f"{plan.value('model')} has {plural(rows, 'learned position')}, and sequences have {length:,} tokens"
+    return ""
 
 
 def _closing(asked: Asked, precision: str) -> str:

@@ -148,7 +148,9 @@ class _Climber:
 
 
 def is_worth(before: Trial, after: Trial) -> bool:
-    """Whether a layout is so much faster than one that is simpler that it pays."""
+    """Whether a layout is so much faster than one that is simpler that it pays; not if either time is unknown."""
+    if isinstance(before.seconds, Unknown):
+        return False
     return seconds_of(after) < seconds_of(before) * (1 - _gain(before, after))
 
 
@@ -164,7 +166,7 @@ def _effort(trial: Trial) -> tuple[float, ...]:
     """How much a layout asks for; of two that are alike the one that asks less counts."""
     layout = trial.layout
     ranks = layout.context * layout.pipeline * layout.tensor
-    return ranks * layout.expert, layout.chunks, layout.pipeline, trial.seconds, layout.stage, layout.shard
+    return ranks * layout.expert, layout.chunks, layout.pipeline, seconds_of(trial), layout.stage, layout.shard
 
 
 def _distinct(trials: Sequence[Trial]) -> list[Trial]:

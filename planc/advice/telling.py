@@ -50,6 +50,9 @@ def told(ladder: Ladder, asked: Question, assumed: Sequence[str]) -> Iterator[st
     states, capacity = facts["memory.states"], facts["memory.capacity"]
     if not isinstance(states, Unknown):
         yield f"one copy of its model states is {size_text(states, True)}, a card has {size_text(capacity, True)}"
+    unknown = next((trial.seconds for rung in ladder.rungs for trial in rung.trials if trial.fits), None)
+    if isinstance(unknown, Unknown):
+        yield f"the time of a step is not known ({unknown.reason}), so memory alone decides"
     if assumed:
         yield f"assumed: {', '.join(assumed)}"
     for number, rung in enumerate(ladder.rungs, 1):
@@ -173,6 +176,9 @@ def _faster(before: Trial, after: Trial) -> str:
 
 
 def _not_worth(before: Trial, after: Trial) -> str:
+    unknown = next((trial.seconds for trial in (after, before) if isinstance(trial.seconds, Unknown)), None)
+    if unknown is not None:
+        return f"whether it is faster is not known: {unknown.reason}"
     if seconds_of(before) <= seconds_of(after):
         more = percent_text(seconds_of(after) / seconds_of(before) - 1)
         return f"the best with it takes {more} longer than the best before"

@@ -27,6 +27,7 @@ _CHECKED = 30
 
 def run(arguments: list[str]) -> int:
     """Exit status: 0 with a plan, 1 if no layout would do."""
+    from planc.advice.asking import why_no_layout
     from planc.advice.document import document
     from planc.advice.ladder import climb
     from planc.advice.layouts import question
@@ -40,6 +41,9 @@ def run(arguments: list[str]) -> int:
     asked_for = asked_of(files, options)
     questions: list[Question] = []
     for trainer, plan in asked_for.plans:
+        reason = why_no_layout(plan)
+        if reason:
+            raise CannotWork(f"no layout would do: {visible(reason)}")
         asked = question(plan, trainer)
         if isinstance(asked, Unknown):
             needs = f"; it needs {', '.join(map(output.quoted, asked.missing))}" if asked.missing else ""

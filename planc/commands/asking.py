@@ -16,6 +16,7 @@ from planc.commands.output import CannotWork, did_you_mean, is_error, quoted
 from planc.commands.reading import chosen_plans, read_one
 from planc.compiler import analyse
 from planc.diagnostics.diagnostic import Diagnostic
+from planc.diagnostics.names import did_you_mean as names_like
 from planc.diagnostics.text import visible
 from planc.plan.model import Plan
 from planc.source import CATALOGUE, Source
@@ -86,6 +87,8 @@ def _of_options(files: Files, options: argparse.Namespace) -> Question:
     asked = _asked(files, options)
     trainers = _trainers(options.trainer, ())
     guess = _plan(files, unsettled(first_guess(asked), trainers[0]))
+    if asked.network and guess.value("cluster.nics.speed") == 0:
+        raise CannotWork(f"`--network` {quoted(asked.network)} is none; leave it out for what such cards have")
     given, assumed = completed(asked, guess)
     return Question(given, given, tuple((each, _plan(files, unsettled(given, each))) for each in trainers), assumed)
 
@@ -94,9 +97,8 @@ def _asked(files: Files, options: argparse.Namespace) -> Asked:
     for kind, name in (("model", options.model), ("gpu", options.gpu)):
         known = catalogue_names(files, kind)
         if name not in known:
-            raise CannotWork(
-                f"no {kind} {quoted(name)} in the catalogue{did_you_mean(name, known)}; see docs/catalogue.md"
-            )
+            guess = next(iter(names_like(name, known)), "see docs/catalogue.md")
+            raise CannotWork(f"no {kind} {quoted(name)} in the catalogue; {guess}")
     per_node = options.gpus_per_node or (4 if "nvl72" in options.gpu else 8)
     if options.gpus < 1 or per_node < 1:
         raise CannotWork("`--gpus` and `--gpus-per-node` are at least 1")

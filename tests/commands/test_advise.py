@@ -188,7 +188,28 @@ def test_the_ladder_as_data(tmp_path: Path) -> None:
             question("llama-3-7b", "h100-sxm-80gb", 8),
             "no model `llama-3-7b` in the catalogue; did you mean `llama-2-7b`?",
         ),
-        (question("llama-3-8b", "h100", 8), "no gpu `h100` in the catalogue"),
+        (
+            question("llama-3-8b", "h100", 8),
+            "no gpu `h100` in the catalogue; did you mean `h100-sxm-80gb` or `h100-pcie-80gb`?",
+        ),
+        (question("llama", "h100-sxm-80gb", 8), "no model `llama` in the catalogue; did you mean `llama-"),
+        (
+            question("gpt2", "v100-sxm-16gb", 8, "--precision", "bf16"),
+            "no layout would do: the card v100-sxm-16gb has no bf16; it has fp32 and fp16",
+        ),
+        (
+            question("llama-3-8b", "a100-sxm-80gb", 8, "--precision", "fp8"),
+            "no layout would do: the card a100-sxm-80gb has no fp8; it has fp32, fp16 and bf16",
+        ),
+        (
+            question("llama-3-8b", "a100-sxm-80gb", 16, "--precision", "fp4"),
+            "no layout would do: the card a100-sxm-80gb has no fp4",
+        ),
+        (
+            question("gpt2", "h100-sxm-80gb", 8, "--sequence-length", "4096"),
+            "no layout would do: gpt2 has 1024 learned positions, and sequences have 4,096 tokens",
+        ),
+        (question("llama-3-8b", "h100-sxm-80gb", 16, "--network", "0 GB/s"), "`--network` `0 GB/s` is none"),
         (question("llama-3-8b", "h100-sxm-80gb", 0), "`--gpus` and `--gpus-per-node` are at least 1"),
         (question("llama-3-8b", "h100-sxm-80gb", 12), "12 cards are no whole number of nodes of 8"),
         (
@@ -213,6 +234,27 @@ def test_the_ladder_as_data(tmp_path: Path) -> None:
 )
 def test_a_question_that_cannot_be_answered(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
     assert refused(tmp_path, *arguments).startswith(f"planc: {reason}")
+
+
+def plan_on_a_card(flag: str) -> str:
+    """A plan on a card of which no rate is known; `flag` says whether it has bf16."""
+    return (
+        f'use "planc/models"\ngpu own {{ memory = 80 GiB  bf16 = {flag} }}\nplan run {{ model = llama-3-8b  '
+        "cluster { gpu = own  nodes = 1  gpus_per_node = 8 }  batch { global = 64  micro = 1  sequence_length = 4Ki }\n"
+        '  precision = bf16  optimizer = adamw  launch { script = "train.py" }  emit = [accelerate] }\n'
+    )
+
+
+def test_a_card_of_an_unknown_rate(tmp_path: Path) -> None:
+    (tmp_path / "a.plan").write_text(plan_on_a_card("true"))
+    text = advice(tmp_path, "a.plan")
+    reason = "the rate of `cluster.gpu.bf16` is not given"
+    assert f"the time of a step is not known ({reason}), so memory alone decides" in text
+    assert verdicts(text)["recomputation"] in ("enough", "not needed") and "pays" not in verdicts(text).values()
+    assert f"whether it is faster is not known: {reason}" in text
+    assert f"\n  step: unknown, {reason}\n" in text
+    (tmp_path / "a.plan").write_text(plan_on_a_card("false"))
+    assert refused(tmp_path, "a.plan") == "planc: no layout would do: the card own has no bf16\n"
 
 
 def test_a_plan_that_lacks_numbers(tmp_path: Path) -> None:
