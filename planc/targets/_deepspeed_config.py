@@ -15,6 +15,9 @@ from planc.targets._data import real
 from planc.targets._deepspeed_schedule import OPTIMIZERS, scheduler_block
 from planc.targets._launch import option, written
 
+#: Optimizers of which DeepSpeed has a form for the host; it refuses to offload another of the program unless told to.
+_ON_HOST = ("adamw", "lion")
+
 
 def ds_config(plan: Plan, facts: Facts) -> dict[str, Any]:
     """The whole file as data, in the order in which it is written."""
@@ -109,6 +112,8 @@ def _optimizer(plan: Plan) -> dict[str, Any]:
     optimizer = OPTIMIZERS.get(plan.value("optimizer"))
     untested = {} if plan.value("shard.stage") == 0 else {"zero_allow_untested_optimizer": True}
     if written(plan, "optimizer.learning_rate") is None:
+        if untested and written(plan, "offload.optimizer") is not None and plan.value("optimizer") not in _ON_HOST:
+            untested["zero_force_ds_cpu_optimizer"] = False
         return {} if optimizer is not None and optimizer.tested else untested
     assert optimizer is not None  # an optimizer that DeepSpeed lacks is a fault where its learning rate is written
     params: dict[str, Any] = {}
