@@ -31,7 +31,7 @@ right:
 - `compiler.py` is the pipeline on one screen, `kinds.py` lists all that it can report; `explanation.py` and
   `manifest.py` put its result into what `explain` shows and `compile` leaves beside its files. `commands/` is the only
   part that reads, writes, prints or exits; `resources.py` finds the data that is shipped. `catalogue/` holds GPUs and
-  models, in the language itself.
+  models and `policies/` policies, in the language itself.
 - `reporting/` decides what is said of what was found: `configuration.py` (read by `configuration_text.py`),
   `selection.py`, `suppressions.py`, `baseline.py`; `fixing.py` applies repairs. `plan/house.py` is what a configuration
   adds to every plan.

@@ -71,6 +71,7 @@ def test_the_wheel_holds_the_package_its_data_and_nothing_else(built: Path) -> N
         "planc/docs/rules/pln101-indivisible-world-size.md",
         "planc/templates/torchrun/torchrun.sh.j2",
         "planc/catalogue/gpus.plan",
+        "planc/policies/recommended.plan",
         f"planc-{VERSION}.dist-info/licenses/LICENSE",
     } <= set(names)
     assert not [name for name in names if name.endswith(".pyc") or "/tests/" in name]

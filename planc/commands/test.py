@@ -1,7 +1,8 @@
 """`planc test`: the cases beside a policy. `ok_*.plan` has to be clean, `err_*.plan` has to be found fault with.
 
 A line of an `err_` case may end in `# <- NAME`, the name of a policy's rule (`house.fabric`, or `house`), a code or the
-name of a built-in rule; the case then has to draw these, each in its line, and no other fault.
+name of a built-in rule; the case then has to draw these, each in its line, and no other fault. What a comment allows is
+no fault, as in `lint`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from planc.compiler import analyse
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.diagnostics.text import visible
+from planc.kinds import known_rules
+from planc.reporting.suppressions import suppress
 from planc.source import Source
 
 _CASE = re.compile(r"(ok|err)_.*\.plan")
@@ -67,8 +70,8 @@ def _judge(path: str, reading: Source | Diagnostic, files: Files) -> list[str]:
     """What is wrong with the outcome of a case."""
     if isinstance(reading, Diagnostic):
         return [_shown(reading)]
-    analysis = analyse((reading,), files.load)
-    faults = [found for found in analysis.diagnostics if found.severity is not Severity.INFO]
+    outcome = suppress(analyse((reading,), files.load).diagnostics, (reading,), known_rules)
+    faults = [found for found in (*outcome.diagnostics, *outcome.faults) if found.severity is not Severity.INFO]
     if os.path.basename(path).startswith("ok_"):
         return [_shown(found) for found in faults]
     expected = {

@@ -41,8 +41,7 @@ def breaks(rule: PolicyRule, facts: Facts) -> bool:
 
 def _diagnostic(plan: Plan, facts: Facts, rule: PolicyRule) -> Diagnostic:
     values = [f"`{path}` is {value_text(path, facts[path])}" for path in rule.paths]
-    fields = [source for path in rule.paths for source in _fields(path)]
-    span = place(plan, *rule.paths, *fields, "policies")
+    span = place(plan, *rule.paths, *_fields(rule.paths), "policies")
     reason = filled(rule.because, facts.__getitem__) if rule.because else ""
     condition = rule.text if len(rule.text) <= _LONGEST and "\n" not in rule.text else f"the condition of `{rule.name}`"
     verb = {"require": "requires", "forbid": "forbids", "warn": "warns of"}[rule.verb]
@@ -57,17 +56,18 @@ def _diagnostic(plan: Plan, facts: Facts, rule: PolicyRule) -> Diagnostic:
     )
 
 
-def _fields(path: str) -> list[str]:
-    """The fields from which a derived number follows, the plan's own sizes first."""
+def _fields(paths: tuple[str, ...]) -> list[str]:
+    """The fields from which derived numbers follow: those of their own sections first, then the plan's sizes."""
     found: list[str] = []
-    seen, todo = {path}, [path]
+    seen, todo = set(paths), list(paths)
     while todo:
         fact = FACTS.get(todo.pop(0))
         for name in map(path_of, fact.inputs if fact is not None else ()):
             if name not in seen:
                 seen.add(name)
                 (todo if name in FACTS else found).append(name)
-    order = ("parallel.", "shard.", "batch.", "pipeline", "precision", "optimizer")
+    own = tuple(f"{path.partition('.')[0]}." for path in paths)
+    order = (own, ("parallel.",), ("shard.",), ("batch.",), ("pipeline",), ("precision",), ("optimizer",))
     return sorted(
         found, key=lambda name: next((at for at, start in enumerate(order) if name.startswith(start)), len(order))
     )

@@ -78,7 +78,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["lint", "--baseline="], [":files"]),
         (["lint", "--stdin-filename", ""], [":plans"]),
         (["lint", "--select", "PLN101,PLN10"], [f"PLN101,PLN10{number}" for number in range(1, 10)]),
-        (["lint", "--select", "al"], ["all"]),
+        (["lint", "--select", "all"], ["all"]),
         (["compile", "a.plan", ""], []),
         (["compile", "-o", ""], [":folders"]),
         (["compile", "a.plan", "-o", "b", "--outp"], ["--output-format"]),

@@ -63,6 +63,6 @@ def test_every_option_is_tried_where_its_command_is(command: str, monkeypatch: p
 
 
 def test_an_option_that_nobody_tries_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [names[0] for names in wanted(parser_of("rule", monkeypatch))] == ["--output-format", "json"]
+    assert [names[0] for names in wanted(parser_of("rule", monkeypatch))] == ["--policies", "--output-format", "json"]
     assert words_of('run("rule", "--output-format=json", f"-o {x}")') >= {"rule", "--output-format", "-o"}
     assert not words_of('"""rule -o"""\nx = 1  # rule -o\ndef f():\n    "rule -o"\n') & {"rule", "-o"}

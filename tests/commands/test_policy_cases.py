@@ -37,6 +37,12 @@ def test_cases_that_hold(folder: Path) -> None:
     assert outcome.stdout.endswith("\n3 of 3 cases passed.\n")
 
 
+def test_what_a_comment_allows_is_no_fault(folder: Path) -> None:
+    (folder / "ok_allowed.plan").write_text(case(8, "  # planc: allow house.fabric -- one box pairs eight"))
+    (folder / "err_unused.plan").write_text(case(2, "  # planc: allow house.fabric -- it is narrow"))
+    assert planc("test", cwd=folder).stdout.endswith("\n4 of 4 cases passed.\n")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
