@@ -49,6 +49,7 @@ from planc.diagnostics.amounts import count_text, either, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
+from planc.rules._experts import expert_pool
 from planc.rules._numbers import nearest, options
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
@@ -61,7 +62,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if experts % ranks == 0:
         return
     span = place(plan, "parallel.expert")
-    fits = nearest(ranks, lambda other: experts % other == 0)
+    pool = expert_pool(facts)
+    fits = nearest(ranks, lambda other: experts % other == 0 and pool.holds_groups_of(other))
     yield Diagnostic(
         f"{plural(ranks, 'expert rank')} cannot share out {plural(experts, 'expert')}",
         Label(span, f"{count_text(experts)} / {count_text(ranks)} = {quotient_text(experts, ranks)} experts a rank"),

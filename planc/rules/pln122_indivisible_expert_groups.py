@@ -53,6 +53,7 @@ from planc.diagnostics.amounts import count_text, either, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
+from planc.rules._experts import expert_pool
 from planc.rules._numbers import nearest, options, world_agrees
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
@@ -62,15 +63,15 @@ from planc.rules.rule import Rule
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Expert groups with a rest; experts that the ranks cannot share out are PLN115's."""
     ranks, experts = facts["parallel.expert"], facts["model.experts.count"]
-    pool, of, width = _pool(facts)
-    if ranks == 1 or experts % ranks != 0 or not world_agrees(facts) or pool == 0 or pool % (ranks * width) == 0:
+    pool, noun, width = among = expert_pool(facts)
+    if ranks == 1 or experts % ranks != 0 or not world_agrees(facts) or among.holds_groups_of(ranks):
         return
     span = place(plan, "parallel.expert")
-    fits = nearest(ranks, lambda other: experts % other == 0 and pool % (other * width) == 0)
+    fits = nearest(ranks, lambda other: experts % other == 0 and among.holds_groups_of(other))
     group = count_text(ranks) + (f" x {count_text(width)}" if 1 < width else "")
     groups = quotient_text(pool, ranks * width)
     yield Diagnostic(
-        f"{plural(pool, of)} make no whole groups of {group} expert ranks",
+        f"{plural(pool, noun)} make no whole groups of {group} expert ranks",
         Label(span, f"{count_text(pool)} / {count_text(ranks * width)} = {groups} groups"),
         related(
             plan,
@@ -84,23 +85,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     )
 
 
-def _pool(facts: Facts) -> tuple[int, str, int]:
-    """The ranks that are regrouped, what they are called, and the ranks that split one expert; 0 where unknown."""
-    tensor, context, data = facts["parallel.tensor"], facts["parallel.context"], facts["parallel.data"]
-    if facts.engine.runtime == "deepspeed":  # with sequence ranks its groups follow the program's mesh
-        return (data if context == 1 else 0), "replica", 1
-    if facts.engine.name == "torchtitan":
-        shared = 0 < facts["shard.stage"]
-        return (facts["shard.size"] * context * tensor if shared else 0), "sharing rank", 1
-    return data * context * tensor, "rank", facts["parallel.expert_tensor"]
-
-
 RULE = Rule(
     Severity.ERROR,
     "plan",
     check,
-    (
-        "parallel.expert", "parallel.expert_tensor", "model.experts.count", "parallel.tensor", "parallel.context",
-        "parallel.data", "shard.size", "shard.stage", "world.size",
-    ),
-)  # fmt: skip
+    ("parallel.expert", "model.experts.count", "parallel.expert_tensor", "world.size", "parallel.data"),
+)

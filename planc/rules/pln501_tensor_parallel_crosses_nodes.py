@@ -78,6 +78,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             span,
             ("cluster.gpus_per_node" if is_node else "cluster.domain", f"{plural(domain, 'rank')} a {unit}"),
             ("cluster.inter_node", _slower(facts)),
+            ("parallel.pipeline", ""),
         ),
         help=helps(repairs),
         fixes=fixes(repairs),
