@@ -53,7 +53,7 @@ from planc.rules.rule import Rule
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A minimum over the peak."""
     minimum, peak = facts["schedule.minimum"], facts["optimizer.learning_rate"]
-    if minimum <= peak:
+    if minimum <= peak or plan.value("schedule") in (None, "schedule"):  # without a course nothing reads it
         return
     span = place(plan, "schedule.minimum")
     times = f"{ratio_text(minimum / peak)} times the peak" if peak != 0 else "the peak is 0"

@@ -50,9 +50,15 @@ class Obstacle(NamedTuple):
     help: str
 
 
+def course(plan: Plan) -> str | None:
+    """The word of the plan's schedule; None where there is none, although fields of one may be written."""
+    kind: str | None = written(plan, "schedule")
+    return None if kind == "schedule" else kind
+
+
 def obstacles(plan: Plan, facts: Facts) -> Iterator[Obstacle]:
     """What keeps DeepSpeed from following the plan's schedule."""
-    kind = written(plan, "schedule")
+    kind = course(plan)
     if kind in ("wsd", "inverse-sqrt"):
         yield Obstacle("schedule", f"DeepSpeed has no `{kind}` schedule", "use `constant`, `linear` or `cosine`")
         return
@@ -88,7 +94,7 @@ def _rate_obstacles(plan: Plan, kind: str) -> Iterator[Obstacle]:
 
 def scheduler_block(plan: Plan, facts: Facts) -> dict[str, Any] | None:
     """DeepSpeed's `scheduler`; None where the rate stays as it is. Only for a schedule without obstacles."""
-    kind = written(plan, "schedule")
+    kind = course(plan)
     if kind is None:
         return None
     warmup = steps_of(plan, facts, "schedule.warmup")

@@ -15,7 +15,7 @@ from planc.plan.model import Plan
 from planc.plan.schema import Field, Type
 from planc.targets._data import json_text
 from planc.targets._deepspeed_config import ds_config, in_code
-from planc.targets._deepspeed_schedule import OPTIMIZERS, obstacles
+from planc.targets._deepspeed_schedule import OPTIMIZERS, course, obstacles
 from planc.targets._faults import UNLIKE_NODES, example, fault
 from planc.targets._launch import check_nodes, is_unset, written
 from planc.targets._left import check_left
@@ -253,16 +253,17 @@ def _said(plan: Plan) -> set[str]:
         "shard", "shard.stage", "shard.size", "shard.secondary_size", "shard.bucket", "batch.global", "batch.micro",
         "batch.accumulation", "precision", "precision.gradients", "precision.master", "precision.loss_scale",
         "parallel.context", "parallel.sequence", "parallel.data", "context", "offload.optimizer", "offload.weights",
-        "offload.activations", "offload.path", "optimizer.clip", "optimizer.states", "schedule", "schedule.warmup",
-        "schedule.total", "schedule.minimum", "log.every", "dataset.drop_last",
+        "offload.activations", "offload.path", "optimizer.clip", "optimizer.states", "log.every", "dataset.drop_last",
     }  # fmt: skip
     if not in_code(plan):
         said.add("parallel.tensor")
         said.add("parallel.pipeline")
     if written(plan, "optimizer.learning_rate") is not None:
         said.update({"optimizer"}, (f"optimizer.{name}" for name in plan["optimizer"].value))
-    if written(plan, "schedule") is not None and not plan.is_written("schedule.total"):
-        said.add("train.duration")
+    if course(plan) is not None:
+        said.update(("schedule", "schedule.warmup", "schedule.total", "schedule.minimum"))
+        if not plan.is_written("schedule.total"):
+            said.add("train.duration")
     return said
 
 
