@@ -32,7 +32,7 @@ def as_text(comparison: Comparison) -> str:
         factors = (f"  {name:<{width}} = {number_text(factor)}" for name, factor in comparison.factors)
         text.extend(("", "calibration {", *factors, "}"))
     if comparison.notes:
-        text.extend(("", *(f"note: {note}" for note in comparison.notes)))
+        text.extend(("", *(f"note: {visible(note)}" for note in comparison.notes)))
     return "\n".join(text) + "\n"
 
 

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
-from planc.measuring.fitting import LEAST, MOST, Time, fit_one, fit_times
+from planc.measuring.fitting import LEAST, MOST, Time, at_end, fit_one, fit_times
 from planc.measuring.series import ALLOCATED, SAMPLES, TOKENS, USED, Peak, Series, after_warmup
 from planc.plan.model import Plan, Unknown
 
 COMPUTE, COMMUNICATION, MEMORY = "calibration.compute", "calibration.communication", "calibration.memory"
+
+#: Part by which a sum of squares may differ for rounding alone.
+_ROUNDING = 1e-9
 
 
 class Run(NamedTuple):
@@ -64,14 +67,48 @@ def compare(runs: Sequence[Run], skip: int) -> Comparison:
     times = [found for run in runs if (found := _time(run, skip)) is not None]
     peaks = [found for run in runs for found in _peaks(run)]
     notes: list[str] = []
-    known = [found for found in times if not isinstance(_as_planned(found), Unknown)]
-    factors = dict(_time_factors(known, notes)) | dict(_memory_factor(peaks, notes))
-    for name, factor in factors.items():
-        if factor in (LEAST, MOST):
-            looked = f"`{name}` is at the end of what is looked for, {LEAST:g} to {MOST:g}"
-            notes.append(f"{looked}: plan and measurement do not belong together")
+    factors: dict[str, float] = {}
+    for measured, fitted in ((times, _time_factors), (peaks, _memory_factor)):
+        usable = _near(measured, notes)
+        if usable:
+            factors |= _kept(usable, dict(fitted(usable, notes)), notes)
     rows = (*(_row(found, factors) for found in times), *(_row(found, factors) for found in peaks))
     return Comparison(rows, tuple(factors.items()), tuple(notes))
+
+
+def _near(found: Sequence[_Measured], notes: list[str]) -> list[_Measured]:
+    """Those whose prediction is known and so near that a factor could make up for the difference."""
+    known = [each for each in found if not isinstance(_as_planned(each), Unknown)]
+    far = [each for each in known if not LEAST <= float(_as_planned(each)) / each.value <= MOST]
+    if far:
+        more = f", and {len(far) - 1} more," if 1 < len(far) else ""
+        notes.append(
+            f"{far[0].what} of {far[0].run.series.source} is more than {MOST:g} times off{more} and is left out of "
+            "the factors: plan and measurement do not belong together"
+        )
+    return [each for each in known if not any(each is other for other in far)]
+
+
+def _kept(found: Sequence[_Measured], factors: dict[str, float], notes: list[str]) -> dict[str, float]:
+    """The factors if they are within reason, and predictions are nearer to what was measured with them than without."""
+    ends = [name for name, factor in factors.items() if at_end(factor)]
+    if ends:
+        looked = f"`{ends[0]}` would be at the end of what is looked for, {LEAST:g} to {MOST:g}"
+        notes.append(f"{looked}: plan and measurement do not belong together")
+        return {}
+    before, after = _squares(found, {}), _squares(found, factors)
+    if after <= before * (1 + _ROUNDING) + _ROUNDING:
+        return factors
+    notes.append(f"no factors for {found[0].what}: those that were found do not bring predictions nearer")
+    return {}
+
+
+def _squares(found: Sequence[_Measured], factors: dict[str, float]) -> float:
+    """The sum of the squares of relative errors, without end where a prediction is not known."""
+    fitted = [_fitted(each, factors) if factors else _as_planned(each) for each in found]
+    if any(isinstance(value, Unknown) for value in fitted):
+        return float("inf")
+    return sum((float(value) / each.value - 1) ** 2 for value, each in zip(fitted, found, strict=True))
 
 
 def warmup_only(run: Run, skip: int) -> bool:
@@ -163,9 +200,15 @@ def _as_planned(found: _Measured) -> Any:
     return found.predicted(None, None) if found.unit == "s" else found.predicted(None)
 
 
+def _fitted(found: _Measured, factors: dict[str, float]) -> Any:
+    """The prediction with factors; None if none of them is one of what was measured."""
+    if found.unit == "s":
+        names = ("compute", "communication")
+        return found.predicted(*(factors.get(name) for name in names)) if "compute" in factors else None
+    return found.predicted(factors["memory"]) if "memory" in factors else None
+
+
 def _time_factors(times: Sequence[_Measured], notes: list[str]) -> list[tuple[str, float]]:
-    if not times:
-        return []
     written = {_factor(found.run.plan, COMMUNICATION) for found in times}
     communication = written.pop() if len(written) == 1 else 1.0
     found = fit_times([_floats(each.predicted) for each in times], [each.value for each in times], communication)
@@ -176,9 +219,12 @@ def _time_factors(times: Sequence[_Measured], notes: list[str]) -> list[tuple[st
         return [("compute", found.compute), ("communication", found.communication)]
     layouts = len({id(each.run.plan) for each in times})
     why = "there is one layout" if layouts == 1 else "the layouts hardly differ in their share of communication"
+    advice = "; measure a layout with another share of it to tell them apart"
+    if found.is_beyond:
+        why, advice = f"no pair of factors from {LEAST:g} to {MOST:g} fits the layouts", ""
     notes.append(
-        f"{why}, so the times give one factor, which is laid to computation; communication keeps {communication:g}; "
-        "measure a layout with another share of it to tell them apart"
+        f"{why}, so the times give one factor, which is laid to computation; communication keeps "
+        f"{communication:g}{advice}"
     )
     if communication == 1:
         return [("compute", found.compute)]
@@ -195,10 +241,7 @@ def _factor(plan: Plan, path: str) -> float:
 
 
 def _memory_factor(peaks: Sequence[_Measured], notes: list[str]) -> list[tuple[str, float]]:
-    known = [found for found in peaks if not isinstance(_as_planned(found), Unknown)]
-    if not known:
-        return []
-    factor = fit_one([_float(found.predicted) for found in known], [found.value for found in known])
+    factor = fit_one([_float(found.predicted) for found in peaks], [found.value for found in peaks])
     if factor is None:
         notes.append("no factor of memory is known: what is not model states is too small a part of it")
         return []
@@ -213,11 +256,7 @@ def _row(found: _Measured, factors: dict[str, float]) -> Row:
     predicted = _as_planned(found)
     if isinstance(predicted, Unknown):
         return Row(found.run, found.what, found.unit, found.value, found.num_values, predicted, 0.0, None)
-    if found.unit == "s":
-        names = ("compute", "communication")
-        fitted = found.predicted(*(factors.get(name) for name in names)) if "compute" in factors else None
-    else:
-        fitted = found.predicted(factors["memory"]) if "memory" in factors else None
+    fitted = _fitted(found, factors)
     predicted = float(predicted)
     calibrated = None if fitted is None or isinstance(fitted, Unknown) else float(fitted)
     error = predicted / found.value - 1

@@ -22,10 +22,14 @@ Time = Callable[[float, float], float]
 
 
 class Times(NamedTuple):
-    """Factors for the time; `communication` is None where the measurements do not tell it from the rest."""
+    """Factors for the time; `communication` is None where the measurements do not tell it from the rest.
+
+    is_beyond: they would tell it, but from LEAST to MOST there is none that fits.
+    """
 
     compute: float
     communication: float | None
+    is_beyond: bool = False
 
 
 def fit_one(predictions: Sequence[Callable[[float], float]], measured: Sequence[float]) -> float | None:
@@ -54,11 +58,18 @@ def fit_times(predictions: Sequence[Time], measured: Sequence[float], communicat
     None if not even the factor of computation can be told.
     """
     both = _fit_both(predictions, measured) if 1 < len(predictions) else None
-    if both is not None:
+    is_beyond = both is not None and (at_end(both.compute) or at_end(both.communication or 1.0))
+    if both is not None and not is_beyond:
         return both
+    # What the other factor is fitted to beside one that was held at an end is no measure of it.
     alone = [_alone(predicted, communication) for predicted in predictions]
     compute = fit_one(alone, measured)
-    return None if compute is None else Times(compute, None)
+    return None if compute is None else Times(compute, None, is_beyond)
+
+
+def at_end(factor: float) -> bool:
+    """Whether a factor is the least or the largest that is looked for, so that a better one lies beyond."""
+    return factor in (LEAST, MOST)
 
 
 def _alone(predicted: Time, communication: float) -> Callable[[float], float]:

@@ -8,6 +8,9 @@ from typing import NamedTuple
 #: What a point's value is: seconds of a step, or a rate that a plan turns into seconds.
 SECONDS, TOKENS, SAMPLES = "seconds", "tokens per second and card", "samples per second"
 
+#: What is beyond was not measured, be it seconds, bytes, or a rate.
+LEAST_VALUE, MOST_VALUE = 1e-12, 1e18
+
 #: What a peak of memory counts: tensors, what the allocator took for them, or all that the process has on the card.
 ALLOCATED, RESERVED, USED = "allocated", "reserved", "used"
 
@@ -67,11 +70,11 @@ def largest_peaks(peaks: Iterable[Peak]) -> tuple[Peak, ...]:
 
 
 def positive(text: str, line: int, what: str) -> float:
-    """A number over zero, or a fault that shows the text."""
+    """A number over zero that may have been measured, or a fault that shows the text."""
     try:
         value = float(text.replace(",", "").strip())
     except ValueError:
         raise Faulty(line, f"{what} is no number: `{text.strip()[:40]}`") from None
-    if not 0 < value < float("inf"):
+    if not LEAST_VALUE <= value <= MOST_VALUE:
         raise Faulty(line, f"{what} is `{text.strip()[:40]}`")
     return value

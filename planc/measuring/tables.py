@@ -12,7 +12,19 @@ from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.diagnostics.names import nearest
-from planc.measuring.series import ALLOCATED, RESERVED, SECONDS, USED, Faulty, Peak, Point, Series, largest_peaks
+from planc.measuring.series import (
+    ALLOCATED,
+    LEAST_VALUE,
+    MOST_VALUE,
+    RESERVED,
+    SECONDS,
+    USED,
+    Faulty,
+    Peak,
+    Point,
+    Series,
+    largest_peaks,
+)  # fmt: skip
 from planc.plan.quantities import amount
 from planc.plan.schema import SECTIONS
 from planc.plan.units import BYTES, PLAIN, TIME, Dimension, name_of
@@ -147,7 +159,7 @@ def _amount(text: str, dimension: Dimension, column: str, line: int) -> float:
         value = float(found.value)
     except OverflowError:
         value = 0
-    if not value:
+    if not LEAST_VALUE <= value <= MOST_VALUE:
         raise Faulty(line, f"`{column}` is `{text[:40]}`")
     return value
 

@@ -130,6 +130,45 @@ def test_one_layout_gives_one_factor_and_says_so(folder: Path) -> None:
     )
 
 
+def test_a_factor_out_of_reach_leaves_the_other_to_be_fitted_again(folder: Path) -> None:
+    texts = [PLAN.replace("tensor = 2", f"tensor = {size}") for size in (2, 4, 8)]
+    # More tensor ranks take more time, yet here the runs with more of them were the faster ones.
+    times = [step_time(text) * share for text, share in zip(texts, (1.05, 0.9, 0.75), strict=True)]
+    rows = "".join(f"{size},{seconds}\n" for size, seconds in zip((2, 4, 8), times, strict=True))
+    (folder / "m.csv").write_text(f"parallel.tensor,step_time\n{rows}")
+    found = calibrate(folder, "run.plan", "m.csv")
+    assert list(found["calibration"]) == ["compute"]
+    assert found["notes"][0].startswith("no pair of factors from 0.0625 to 16 fits the layouts, so the times give one")
+    rows = found["measurements"]
+    without, with_it = (
+        sum(error**2 for error in errors)
+        for errors in ([row["error"] for row in rows], [row["calibrated"] / row["measured"] - 1 for row in rows])
+    )
+    assert with_it < without
+
+
+@pytest.mark.parametrize("seconds", [1e-9, 1e-3, 1e4, 1e15])
+def test_what_does_not_belong_to_the_plan_gives_no_factor(folder: Path, seconds: float) -> None:
+    (folder / "a.log").write_text("".join(megatron(step, seconds * 1000) for step in range(1, 10)))
+    found = calibrate(folder, "run.plan", "a.log")
+    assert found["calibration"] == {}
+    (note,) = found["notes"]
+    assert note.startswith("step time of a.log is more than 16 times off and is left out of the factors: plan and meas")
+    outcome = planc("calibrate", "run.plan", "a.log", cwd=folder)
+    assert (outcome.returncode, "calibration {" in outcome.stdout) == (0, False)
+
+
+def test_a_factor_at_the_end_of_its_range_is_not_given(folder: Path) -> None:
+    facts = plan_facts(parsed(PLAN))
+    peak = float(facts["memory.peak"])
+    (folder / "m.csv").write_text(f"memory_allocated\n{peak * 12:.0f}\n")
+    found = calibrate(folder, "run.plan", "m.csv")
+    assert found["calibration"] == {} and found["measurements"][0]["calibrated"] is None
+    assert found["notes"] == [
+        "`memory` would be at the end of what is looked for, 0.0625 to 16: plan and measurement do not belong together"
+    ]
+
+
 def test_rates_become_times_of_the_plan(folder: Path) -> None:
     (folder / "titan.log").write_text("".join(torchtitan(step, "6,000") for step in range(1, 10)))
     (folder / "deep.log").write_text("".join(deepspeed(step, 16.0) for step in range(1, 10)))
@@ -198,6 +237,9 @@ def test_a_plan_with_errors_is_compared_all_the_same(folder: Path) -> None:
         ("a.log", b"\x7fELF\0\0\0", "`a.log`: the file is binary, not text"),
         ("a.log", "\ufeffiteration".encode("utf-16"), "`a.log`: the file looks like UTF-16; save it as UTF-8"),
         ("a.log", megatron(3, "nan").encode(), "`a.log:1`: the time of an iteration is `nan`"),
+        ("a.log", megatron(3, "1e200").encode(), "`a.log:1`: the time of an iteration is `1e200`"),
+        ("a.log", megatron(3, "1e-200").encode(), "`a.log:1`: the time of an iteration is `1e-200`"),
+        ("a.csv", b"step_time\n1e300\n", "`a.csv:2`: `step_time` is `1e300`"),
         ("a.log", megatron(3, 5.0).encode(), "`a.log`: each of its 1 value holds some of the first 5 steps"),
         ("a.csv", b"step_time\n1\nx\n", "`a.csv:3`: `step_time` is `x`"),
         ("a.csv", b"step_time\n\xff\n", "`a.csv:2`: the line is not text in UTF-8: byte 0xff"),
