@@ -12,28 +12,13 @@ import pytest
 
 from planc.plan.model import Plan
 from tests.compiling import ROOT, facts_of, file_of
+from tests.consumers.deepspeed_world import World, parameters_of
 from tests.consumers.emitted import plans_that_write
 from tests.consumers.running import needs
 
 pytestmark = [pytest.mark.consumer, needs("deepspeed")]
 
 SCHEMA = json.loads((ROOT / "schemas" / "ds_config.schema.json").read_text())
-
-
-class World:
-    """What DeepSpeed asks of a running world, without one; a group is told by its size."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def is_initialized(self) -> bool:
-        return True
-
-    def get_world_size(self, group: Any = None) -> int:
-        return self.size if group is None else int(group)
-
-    def get_rank(self, group: Any = None) -> int:
-        return 0
 
 
 @pytest.fixture(autouse=True)
@@ -142,23 +127,6 @@ def test_optimizers_and_schedules_take_their_parameters(plan: Plan) -> None:
         if "total_num_steps" in parameters:
             schedule.step(parameters["total_num_steps"])
             assert optimizer.param_groups[0]["lr"] == pytest.approx(parameters.get("cos_min_ratio", 0.0))
-
-
-def parameters_of(name: str) -> set[str]:
-    """The parameters of an optimizer of DeepSpeed, by the type that the file names."""
-    import inspect
-
-    import torch
-    from deepspeed.ops.adam import FusedAdam
-    from deepspeed.ops.lion import FusedLion
-    from deepspeed.runtime.config import DEEPSPEED_OPTIMIZERS
-    from deepspeed.runtime.engine import DeepSpeedEngine
-
-    if name == "Muon":
-        return {*DeepSpeedEngine._MUON_HALF_KEYS, *DeepSpeedEngine._ADAM_HALF_KEYS}
-    known = {"AdamW": FusedAdam, "Lion": FusedLion}
-    assert (name.lower() in DEEPSPEED_OPTIMIZERS) == (name in known)
-    return set(inspect.signature(known.get(name) or getattr(torch.optim, name)).parameters)
 
 
 class Recorder(dict[str, Any]):
