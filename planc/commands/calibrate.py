@@ -81,7 +81,7 @@ def _groups(names: list[str]) -> list[tuple[str, list[str]]]:
 
 def _runs(files: Files, plan_file: str, names: list[str], options: argparse.Namespace) -> tuple[list[Run], bool]:
     """The runs that files measured of one file's plans, and whether that has errors, which are shown."""
-    from planc.measuring.comparison import Run
+    from planc.measuring.comparison import Run, engine_of
     from planc.reporting.configuration import Chosen
 
     read = read_one(files, plan_file)
@@ -95,7 +95,9 @@ def _runs(files: Files, plan_file: str, names: list[str], options: argparse.Name
     runs = []
     for name in names:
         for series in read_measurements(name):
-            runs.append(Run(_plan(analyses, series, plan_file, options.plan), series))
+            plan = _plan(analyses, series, plan_file, options.plan)
+            named = _of_engine(series, plan, options.engine)
+            runs.append(Run(plan, named, engine_of(plan, named)))
     return runs, failed
 
 
@@ -149,6 +151,18 @@ def _plan(analyses: _Analyses, series: Series, plan_file: str, chosen: str | Non
     return plans[0]
 
 
+def _of_engine(series: Series, plan: Plan, chosen: str | None) -> Series:
+    """A series with the engine that it names itself, else the one that is chosen."""
+    from planc.facts.engine import engines
+
+    name = series.engine or chosen or ""
+    names = [engine.name for engine in engines(plan)]
+    if name and name not in names:
+        guess = output.did_you_mean(name, names) or f"; it has {', '.join(map(output.quoted, names))}"
+        raise CannotWork(f"plan {output.quoted(plan.name)} is not emitted for an engine {output.quoted(name)}{guess}")
+    return series._replace(engine=name)
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc calibrate`."""
     made = Parser(
@@ -163,6 +177,7 @@ def parser() -> argparse.ArgumentParser:
         help="a plan file, then the logs and tables that are of it; then more such",
     )
     made.add_argument("--plan", metavar="NAME", help="the plan that is meant where a file has several")
+    made.add_argument("--engine", metavar="ENGINE", help="the engine that is meant where a plan is emitted for several")
     made.add_argument(
         "--skip",
         type=int,

@@ -7,7 +7,6 @@ from typing import Any
 from planc.commands.output import quoted
 from planc.diagnostics.amounts import number_text, percent_text, size_text, time_text
 from planc.diagnostics.text import visible
-from planc.facts.engine import engines
 from planc.measuring.comparison import Comparison, Row, Run
 from planc.plan.model import Unknown
 
@@ -51,6 +50,7 @@ def _row_data(row: Row) -> dict[str, Any]:
     return {
         "plan": row.run.plan.name,
         "file": row.run.plan.span.source.name,
+        "engine": row.run.engine.name,
         "settings": list(row.run.series.settings),
         "source": row.run.series.source,
         "form": row.run.series.form,
@@ -85,8 +85,7 @@ def _laid_out(cells: tuple[str, ...], widths: list[int]) -> str:
 
 def _title(run: Run) -> str:
     settings = f" with {', '.join(run.series.settings)}" if run.series.settings else ""
-    engine = engines(run.plan)[0].name
-    return visible(f"plan {run.plan.name}{settings}, engine {engine}; {run.series.form}: {run.series.source}")
+    return visible(f"plan {run.plan.name}{settings}, engine {run.engine.name}; {run.series.form}: {run.series.source}")
 
 
 def _amount(row: Row, value: float) -> str:

@@ -137,6 +137,12 @@ def _trainers(place: _Place, current: str) -> Iterator[Answer]:
     return map(Answer, TRAINERS)
 
 
+def _engines(place: _Place, current: str) -> Iterator[Answer]:
+    from planc.facts.engine import ENGINES
+
+    return map(Answer, ENGINES)
+
+
 def _precisions(place: _Place, current: str) -> Iterator[Answer]:
     from planc.plan.schema import SECTIONS
 
@@ -225,6 +231,7 @@ _OF_METAVAR: dict[str, _Finder] = {
     "MODEL": _models,
     "GPU": _cards,
     "TRAINER": _trainers,
+    "ENGINE": _engines,
     "DTYPE": _precisions,
     "PLAN": lambda place, current: (PLANS,),
 }

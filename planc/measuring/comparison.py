@@ -7,7 +7,7 @@ from functools import cache, partial
 from statistics import median
 from typing import Any, NamedTuple
 
-from planc.facts.engine import engines
+from planc.facts.engine import Engine, engine_value, engines
 from planc.facts.facts import Facts
 from planc.measuring.fitting import LEAST, MOST, Time, at_end, fit_one, fit_times
 from planc.measuring.series import ALLOCATED, SAMPLES, TOKENS, USED, Peak, Series, after_warmup
@@ -15,15 +15,21 @@ from planc.plan.model import Plan, Unknown
 
 COMPUTE, COMMUNICATION, MEMORY = "calibration.compute", "calibration.communication", "calibration.memory"
 
+#: Forms of logs: the property of the engines that write them, and its value.
+_FORMS = {
+    "Megatron-LM": ("family", "megatron"), "torchtitan": ("name", "torchtitan"), "DeepSpeed": ("runtime", "deepspeed"),
+}  # fmt: skip
+
 #: Part by which a sum of squares may differ for rounding alone.
 _ROUNDING = 1e-9
 
 
 class Run(NamedTuple):
-    """A plan with what was measured of it."""
+    """A plan with what was measured of it, under one of its engines."""
 
     plan: Plan
     series: Series
+    engine: Engine
 
 
 class Row(NamedTuple):
@@ -66,7 +72,7 @@ def compare(runs: Sequence[Run], skip: int) -> Comparison:
     """The comparison of runs with their plans; `skip` is the number of steps that are taken for a warm-up."""
     times = [found for run in runs if (found := _time(run, skip)) is not None]
     peaks = [found for run in runs for found in _peaks(run)]
-    notes: list[str] = []
+    notes = list(dict.fromkeys(note for run in runs if (note := _doubt(run))))
     factors: dict[str, float] = {}
     for measured, fitted in ((times, _time_factors), (peaks, _memory_factor)):
         usable = _near(measured, notes)
@@ -111,6 +117,36 @@ def _squares(found: Sequence[_Measured], factors: dict[str, float]) -> float:
     return sum((float(value) / each.value - 1) ** 2 for value, each in zip(fitted, found, strict=True))
 
 
+def engine_of(plan: Plan, series: Series) -> Engine:
+    """The engine of a plan that a series names, or that writes logs of its form; else the first that the plan emits."""
+    found = engines(plan)
+    named = [engine for engine in found if engine.name == series.engine or _writes(engine, series.form)]
+    return (named or found)[0]
+
+
+def _writes(engine: Engine, form: str) -> bool:
+    """Whether logs of a form come from an engine."""
+    name, value = _FORMS.get(form, ("name", form))
+    return bool(engine_value(engine, name) == value)
+
+
+def _doubt(run: Run) -> str:
+    """What makes it doubtful that a run was trained by the engine that it is compared with; or nothing."""
+    series, name = run.series, run.engine.name
+    if series.form in _FORMS:
+        if series.engine or _writes(run.engine, series.form):
+            return ""
+        taken = "the plan emits no trainer" if name == "generic" else f"the plan is predicted for {name}"
+        return f"{series.source} is of {series.form}, and {taken}"
+    several = [engine.name for engine in engines(run.plan)]
+    if series.engine or len(several) == 1:
+        return ""
+    return (
+        f"the plan is emitted for {' and '.join(several)}, and {name} was taken; `--engine` or a column `engine` "
+        f"chooses for {series.source}"
+    )
+
+
 def warmup_only(run: Run, skip: int) -> bool:
     """Whether every step that a run logged lies in its warm-up."""
     return bool(run.series.points) and not after_warmup(run.series, skip)
@@ -120,11 +156,11 @@ def _time(run: Run, skip: int) -> _Measured | None:
     values = after_warmup(run.series, skip)
     if not values:
         return None
-    facts = Facts(run.plan, engines(run.plan)[0])
+    facts = Facts(run.plan, run.engine)
     seconds = _seconds(facts, run.series.unit, median(values))
     if isinstance(seconds, Unknown):
         return None
-    return _Measured(run, "step time", "s", seconds, len(values), cache(partial(_predicted_time, run.plan)))
+    return _Measured(run, "step time", "s", seconds, len(values), cache(partial(_predicted_time, run)))
 
 
 def _seconds(facts: Facts, unit: str, value: float) -> Any:
@@ -140,15 +176,15 @@ def _seconds(facts: Facts, unit: str, value: float) -> Any:
     return value
 
 
-def _predicted_time(plan: Plan, compute: float | None, communication: float | None) -> Any:
+def _predicted_time(run: Run, compute: float | None, communication: float | None) -> Any:
     factors = {COMPUTE: compute, COMMUNICATION: communication}
     given = {path: factor for path, factor in factors.items() if factor is not None}
-    return Facts(plan, engines(plan)[0], given)["step.time"]
+    return Facts(run.plan, run.engine, given)["step.time"]
 
 
 def _peaks(run: Run) -> list[_Measured]:
     """The peak of each kind and stage: of the ranks of one stage, the one that took most."""
-    facts = Facts(run.plan, engines(run.plan)[0])
+    facts = Facts(run.plan, run.engine)
     largest: dict[tuple[str, int | None], tuple[Peak, int]] = {}
     for peak in run.series.peaks:
         key = peak.kind, _stage(facts, peak.rank)
@@ -162,7 +198,7 @@ def _peaks(run: Run) -> list[_Measured]:
             "bytes",
             peak.num_bytes,
             count,
-            cache(partial(_predicted_memory, run.plan, kind, stage)),
+            cache(partial(_predicted_memory, run, kind, stage)),
         )
         for (kind, stage), (peak, count) in sorted(largest.items(), key=_by_stage)
     ]
@@ -181,8 +217,8 @@ def _stage(facts: Facts, rank: int | None) -> int | None:
     return int(rank * stages // world)
 
 
-def _predicted_memory(plan: Plan, kind: str, stage: int | None, factor: float | None) -> Any:
-    facts = Facts(plan, engines(plan)[0], {} if factor is None else {MEMORY: factor})
+def _predicted_memory(run: Run, kind: str, stage: int | None, factor: float | None) -> Any:
+    facts = Facts(run.plan, run.engine, {} if factor is None else {MEMORY: factor})
     at = facts["memory.worst_stage"] if stage is None else stage
     if isinstance(at, Unknown):
         return at

@@ -33,6 +33,7 @@ class Peak(NamedTuple):
 class Series(NamedTuple):
     """What one file says of one layout: `plan` is the name that it gives, `settings` the fields that it sets.
 
+    engine: the engine that a table names; a log's form tells it.
     unit: what the points are. has_steps: steps are numbered, so that a warm-up can be told.
     """
 
@@ -44,6 +45,7 @@ class Series(NamedTuple):
     points: tuple[Point, ...]
     has_steps: bool
     peaks: tuple[Peak, ...]
+    engine: str = ""
 
 
 class Faulty(Exception):

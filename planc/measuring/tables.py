@@ -1,8 +1,8 @@
 """Measurements written down by hand or by a script: CSV with a head, or a JSON object a line.
 
 Columns: `step_time`, `memory_allocated`, `memory_reserved` and `memory_used` are measured (at least one of them),
-`step` numbers the steps of a run, `plan` names a plan, and every other column is a path of the plan that the row sets,
-such as `parallel.tensor`. An empty cell, null or a missing key says nothing.
+`step` numbers the steps of a run, `plan` and `engine` name what was run, and every other column is a path of the plan
+that the row sets, such as `parallel.tensor`. An empty cell, null or a missing key says nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from planc.syntax.nodes import Number
 MEMORY = {"memory_allocated": ALLOCATED, "memory_reserved": RESERVED, "memory_used": USED}
 
 #: Columns that mean something by themselves.
-COLUMNS = ("plan", "step", "step_time", *MEMORY)
+COLUMNS = ("plan", "engine", "step", "step_time", *MEMORY)
 
 #: Layouts that one file may measure; each is analysed.
 MAX_LAYOUTS = 1000
@@ -107,14 +107,14 @@ def read_jsonl(name: str, lines: Iterable[tuple[int, str]]) -> tuple[Series, ...
 
 
 def _series(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[Series, ...]:
-    layouts: dict[tuple[str, tuple[str, ...]], _Layout] = {}
+    layouts: dict[tuple[str, str, tuple[str, ...]], _Layout] = {}
     for line, row in rows:
         given = {column: _text(value) for column, value in row.items() if value is not None and _text(value)}
         measured = [column for column in given if column == "step_time" or column in MEMORY]
         if not measured:
             raise Faulty(line, "the row measures nothing: it has no `step_time` and no memory")
         settings = tuple(f"{column}={value}" for column, value in given.items() if column not in COLUMNS)
-        key = given.get("plan", ""), settings
+        key = given.get("plan", ""), given.get("engine", ""), settings
         if key not in layouts and MAX_LAYOUTS <= len(layouts):
             raise Faulty(line, f"there are more than {MAX_LAYOUTS:,} layouts")
         layout = layouts.setdefault(key, _Layout([], [], []))
@@ -128,8 +128,18 @@ def _series(name: str, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> tuple[S
     if not layouts:
         raise Faulty(0, "the table has no row")
     return tuple(
-        Series(name, "table", plan, settings, SECONDS, _from_first(each), all(each.steps), largest_peaks(each.peaks))
-        for (plan, settings), each in layouts.items()
+        Series(
+            name,
+            "table",
+            plan,
+            settings,
+            SECONDS,
+            _from_first(each),
+            all(each.steps),
+            largest_peaks(each.peaks),
+            engine,
+        )
+        for (plan, engine, settings), each in layouts.items()
     )
 
 
@@ -174,7 +184,7 @@ def _check_head(names: list[str], line: int) -> None:
         if 1 < names.count(name):
             raise Faulty(line, f"the column `{name[:40]}` stands there twice")
     if "step_time" not in names and not set(MEMORY) & set(names):
-        raise Faulty(line, f"no column measures anything; name one of {', '.join(f'`{name}`' for name in COLUMNS[2:])}")
+        raise Faulty(line, f"no column measures anything; name one of {', '.join(f'`{name}`' for name in COLUMNS[3:])}")
 
 
 def _check_column(name: str, line: int) -> None:

@@ -152,8 +152,9 @@ def test_what_does_not_belong_to_the_plan_gives_no_factor(folder: Path, seconds:
     (folder / "a.log").write_text("".join(megatron(step, seconds * 1000) for step in range(1, 10)))
     found = calibrate(folder, "run.plan", "a.log")
     assert found["calibration"] == {}
-    (note,) = found["notes"]
-    assert note.startswith("step time of a.log is more than 16 times off and is left out of the factors: plan and meas")
+    assert found["notes"][1].startswith(
+        "step time of a.log is more than 16 times off and is left out of the factors: plan and meas"
+    )
     outcome = planc("calibrate", "run.plan", "a.log", cwd=folder)
     assert (outcome.returncode, "calibration {" in outcome.stdout) == (0, False)
 
@@ -209,6 +210,40 @@ def test_the_text_ends_in_a_section_to_paste(folder: Path) -> None:
     section = outcome.stdout[outcome.stdout.index("calibration {") :]
     (folder / "run.plan").write_text(PLAN.replace("  precision", f"{section}\n  precision"))
     assert planc("lint", "run.plan", cwd=folder).returncode == 0
+
+
+def of_engines(targets: str, more: str = "") -> str:
+    """The plan without tensor and pipeline ranks, emitted for targets."""
+    text = PLAN.replace("  parallel { tensor = 2  pipeline = 2 }\n", "").replace("stage = 1", "stage = 2")
+    return text.replace("  recompute = none\n", f"  recompute = none\n  emit = [{targets}]\n{more}")
+
+
+def test_a_log_is_compared_with_the_engine_that_writes_such_logs(folder: Path) -> None:
+    more = '  launch { script = "train.py" }\n'
+    (folder / "run.plan").write_text(of_engines("accelerate, deepspeed", more))
+    (folder / "deep.log").write_text("".join(deepspeed(step, 16.0) for step in range(1, 10)))
+    (folder / "titan.log").write_text("".join(torchtitan(step, "6,000") for step in range(1, 10)))
+    (folder / "m.csv").write_text("engine,memory_used\n,60 GiB\nfsdp2,60 GiB\ndeepspeed,60 GiB\n")
+    found = calibrate(folder, "run.plan", "deep.log", "titan.log", "m.csv")
+    rows = found["measurements"]
+    engines = [(row["source"], row["engine"]) for row in rows]
+    assert list(dict.fromkeys(engines)) == [
+        ("deep.log", "deepspeed"),
+        ("titan.log", "fsdp2"),
+        ("m.csv", "fsdp2"),
+        ("m.csv", "deepspeed"),
+    ]
+    used = [row["predicted"] for row in rows if row["source"] == "m.csv"]
+    assert used[0] == used[1] != used[2]
+    assert "titan.log is of torchtitan, and the plan is predicted for fsdp2" in found["notes"]
+    assert (
+        "the plan is emitted for fsdp2 and deepspeed, and fsdp2 was taken; `--engine` or a column `engine` chooses for "
+        "m.csv" in found["notes"]
+    )
+    rows = calibrate(folder, "run.plan", "titan.log", "m.csv", "--engine=deepspeed")["measurements"]
+    assert [row["engine"] for row in rows if row["unit"] == "bytes"] == ["deepspeed", "deepspeed", "fsdp2", "deepspeed"]
+    text = refused(folder, "run.plan", "titan.log", "--engine=torchtitan")
+    assert text == "planc: plan `run` is not emitted for an engine `torchtitan`; it has `fsdp2`, `deepspeed`\n"
 
 
 def test_what_a_plan_does_not_say_is_named(folder: Path) -> None:
