@@ -1,4 +1,4 @@
-"""The two counts: of what the consumers refuse how much planc reports, and of what planc reports how much they refuse."""
+"""The two counts: how much of what consumers refuse planc reports, and how much of what it reports they refuse."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def _optimizer(plan: Plan) -> dict[str, Any]:
     betas = _value(plan, "optimizer.betas") or ()
     kind = _value(plan, "optimizer")
     half = {name: _value(plan, path) for name, path in (
-        ("main_grads_dtype", "precision.gradients"), ("main_params_dtype", "precision.master"),
+        ("main_params_dtype", "precision.master"),
         ("exp_avg_dtype", "optimizer.states"), ("exp_avg_sq_dtype", "optimizer.states"),
     )}  # fmt: skip
     return {

@@ -148,7 +148,7 @@ def _optimizer(said: Arguments) -> None:
 
     dtypes = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
     given = {name: dtypes.get(value, value) for name, value in said["optimizer"].items()}
-    if {"main_grads_dtype", "main_params_dtype", "exp_avg_dtype"} & set(given):
+    if {"main_params_dtype", "exp_avg_dtype"} & set(given):
         given["use_precision_aware_optimizer"] = True
         with contextlib.suppress(RuntimeError):  # TransformerEngine, which it needs, is not installed
             OptimizerConfig(**given)
