@@ -60,7 +60,7 @@ def analyse(
     skipped: list[Skipped] = []
     rules = all_rules()
     for plan in (*parts, *plans):
-        diagnostics.extend(_judged(plan, rules, skipped))
+        diagnostics.extend(_judged(plan, rules, skipped, _every(plan)))
     for choice, reports in choices:
         diagnostics.extend(_whatever_is_chosen(choice, rules, reports))
     if settings:
@@ -70,7 +70,15 @@ def analyse(
 
 def judge(plan: Plan) -> tuple[Diagnostic, ...]:
     """What the rules and the emitted targets say of one plan."""
-    return tuple(_judged(plan, all_rules(), []))
+    return tuple(_judged(plan, all_rules(), [], _every(plan)))
+
+
+def errors_of(plan: Plan, every: tuple[Facts, ...]) -> Iterator[Diagnostic]:
+    """The errors of one plan, of which the facts under each engine are known already."""
+    errors = tuple(rule for rule in all_rules() if rule.severity is Severity.ERROR)
+    for found in _judged(plan, errors, [], every):
+        if found.severity is Severity.ERROR:
+            yield found
 
 
 def unknown_fields(record: Record, prefix: str = "") -> Iterator[tuple[str, Located]]:
@@ -92,10 +100,16 @@ def _options(name: str) -> tuple[Field, ...]:
     return load_target(name).options
 
 
-def _judged(plan: Plan, rules: tuple[Rule, ...], skipped: list[Skipped]) -> Iterator[Diagnostic]:
+def _every(plan: Plan) -> tuple[Facts, ...]:
+    """The facts of a plan for each engine that trains it."""
+    return tuple(Facts(plan, engine) for engine in engines(plan))
+
+
+def _judged(
+    plan: Plan, rules: tuple[Rule, ...], skipped: list[Skipped], every: tuple[Facts, ...]
+) -> Iterator[Diagnostic]:
     """What the rules and the emitted targets say of a plan, for each engine that trains it."""
-    for engine in engines(plan):
-        facts = Facts(plan, engine)
+    for facts in every:
         for rule in rules:
             if plan.subject not in ("plan", rule.subject):
                 continue
@@ -107,7 +121,7 @@ def _judged(plan: Plan, rules: tuple[Rule, ...], skipped: list[Skipped]) -> Iter
                 skipped.append(Skipped(rule.code, rule.name, plan.name, tuple(fields)))
     for choice in plan.targets:
         if choice.is_written:
-            yield from load_target(choice.name).check(plan, plan_facts(plan))
+            yield from load_target(choice.name).check(plan, every[0])
 
 
 def _whatever_is_chosen(
@@ -120,7 +134,7 @@ def _whatever_is_chosen(
     ]
     if not kept:
         return
-    judged = [tuple(_judged(plan, rules, [])) for plan, _ in kept]
+    judged = [tuple(_judged(plan, rules, [], _every(plan))) for plan, _ in kept]
     written = [text for _, text in kept]
     paths = " and ".join(f"`{field.path}`" for field in choice.fields)
     places = [{(found.code, found.primary.span) for found in each} for each in judged]

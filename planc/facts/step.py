@@ -1,6 +1,6 @@
 """The time of a step: passes of the slowest stage, what its schedule leaves idle, exchange that nothing hides, the optimizer.
 
-step.time = compute + communication + bubble + optimizer + a constant. The pass of a stage is forward and backward of one micro
+step.time = compute + communication + bubble + optimizer + overhead. The pass of a stage is forward and backward of one micro
 batch. m is the micro batches of a step, s the stages, L the layers, v the chunks of a rank.
 """
 
@@ -165,9 +165,7 @@ def step_bubble(
 
 
 @in_floats
-def step_communication(
-    tensor: Any, context: Any, expert: Any, sent: Any, data: Any, shard: Any, factor: Any
-) -> Any:
+def step_communication(tensor: Any, context: Any, expert: Any, sent: Any, data: Any, shard: Any, factor: Any) -> Any:
     """Seconds of exchange in a step that computation does not hide.
 
     Formula: what is exposed of every axis, x calibration.communication
@@ -202,15 +200,24 @@ def optimizer_time(
     return found + moved + own * world / nodes / constants.HOST_ADAM_RATE.value
 
 
+def step_overhead() -> Any:
+    """Seconds of a step beside its passes, exchange and update, whatever is trained.
+
+    Formula: a constant
+    Source: measured steps, see `docs/cost-model.md`.
+    """
+    return constants.STEP_TIME.value
+
+
 @in_floats
-def step_time(computed: Any, exchanged: Any, idle: Any, optimizer: Any) -> Any:
+def step_time(computed: Any, exchanged: Any, idle: Any, optimizer: Any, overhead: Any) -> Any:
     """Predicted time of one optimizer step.
 
-    Formula: compute + communication + bubble + optimizer + a constant
+    Formula: compute + communication + bubble + optimizer + overhead
     Source: definition; `python -m tests.accuracy` shows how near it comes to what was measured.
     Assumes: data is loaded in time; no saves, no evaluation, no slow node.
     """
-    return computed + exchanged + idle + optimizer + constants.STEP_TIME.value
+    return computed + exchanged + idle + optimizer + overhead
 
 
 @in_floats
@@ -243,26 +250,32 @@ def recompute_time(
     return 0.0
 
 
-#: What a step may be limited by, in the order of the terms that `limit` compares.
-LIMITS = ("compute", "recompute", "bubble", "optimizer", "tensor", "context", "expert", "pipeline", "shard", "data")
+#: The axes along which ranks exchange, as `limit` names them.
+AXES = ("tensor", "context", "expert", "pipeline", "shard", "data")
+
+_OTHERS = ("compute", "recompute", "bubble", "optimizer", "overhead")
+
+#: What a step may be limited by.
+LIMITS = (*_OTHERS, *AXES)
 
 
 @in_floats
 def limit(
-    ideal: Any, computed: Any, again: Any, idle: Any, optimizer: Any, tensor: Any, context: Any, expert: Any, sent: Any,
-    shard: Any, data: Any,
+    ideal: Any, computed: Any, again: Any, idle: Any, optimizer: Any, overhead: Any, exchanged: Any, *axes: Any
 ) -> Any:  # fmt: skip
     """What takes most of the time by which a step is longer than the ideal: the dominant cost.
 
     Formula: the largest of: compute - recomputation - ideal (products below the peak rate, traffic, launches); recomputation; bubble;
-        optimizer; what is exposed of each axis
+        optimizer; overhead; exchange of all axes together, which is then named by the axis that exposes most
     Source: definition.
     """
-    terms = (computed - again - ideal, again, idle, optimizer, tensor, context, expert, sent, shard, data)
-    if any(map(is_array, terms)):
+    terms = (computed - again - ideal, again, idle, optimizer, overhead, exchanged)
+    if any(map(is_array, (*terms, *axes))):
         numpy = import_module("numpy")
-        return numpy.array(LIMITS)[numpy.stack(numpy.broadcast_arrays(*terms)).argmax(axis=0)]
-    return LIMITS[terms.index(max(terms))]
+        name, axis = (numpy.stack(numpy.broadcast_arrays(*group)).argmax(axis=0) for group in (terms, axes))
+        return numpy.array(LIMITS)[numpy.where(name < len(_OTHERS), name, len(_OTHERS) + axis)]
+    most = terms.index(max(terms))
+    return _OTHERS[most] if most < len(_OTHERS) else AXES[axes.index(max(axes))]
 
 
 def time_taken(measured: Any, predicted: Any) -> Any:
@@ -305,15 +318,15 @@ FACTS = (
         "stage.weights[]", "stage.gradients[]", "stage.optimizer[]", "kernel.memory_rate", "offload.optimizer?", "parallel.parameters_per_rank",
         "memory.optimizer_width", "memory.gradient_width", "shard.group", "shard.stage", "cluster.gpu.pcie?", "cluster.nodes", "world.size",
     )),
-    Fact("step.time", "s", step_time, ("step.compute", "step.communication", "step.bubble", "step.optimizer")),
+    Fact("step.overhead", "s", step_overhead, ()),
+    Fact("step.time", "s", step_time, ("step.compute", "step.communication", "step.bubble", "step.optimizer", "step.overhead")),
     Fact("step.ideal", "s", ideal_time, ("flops.step", "flops.peak", "world.size")),
     Fact("step.recompute", "s", recompute_time, (
         "layer.recomputed", "recompute", "layer.projections", "layer.scores", "layer.mlp", "layer.elementwise", "engine.family", _M, "stage.layers[]",
     )),
     Fact("step.limit", "word", limit, (
-        "step.ideal", "step.compute", "step.recompute", "step.bubble", "step.optimizer", "communication.tensor.exposed",
-        "communication.context.exposed", "communication.expert.exposed", "communication.pipeline.exposed",
-        "communication.shard.exposed", "communication.data.exposed",
+        "step.ideal", "step.compute", "step.recompute", "step.bubble", "step.optimizer", "step.overhead", "step.communication",
+        *(f"communication.{axis}.exposed" for axis in AXES),
     )),
     Fact("step.taken", "s", time_taken, ("step.measured?", "step.time~")),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from importlib import import_module
 
 from planc.rules.rule import Rule
@@ -11,6 +12,7 @@ from planc.rules.rule import Rule
 _FILE = re.compile(r"(pln\d{3})_(\w+)\.pyc?")
 
 
+@cache  # a page asks more than once
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, by code; code and name come from the file's name."""
     found = []

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from planc.explanation import Explanation, plain
-from planc.facts.dominant import dominant, sentence
+from planc.facts.dominant import Dominant, sentence
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Record, Unknown
 from planc.plan.units import Amount
+from planc.showing.limits import limits_of
 from planc.showing.stages import stages_data
 
 
@@ -22,7 +23,7 @@ def plan_data(found: Explanation) -> dict[str, Any]:
         "engines": [{"name": engine.name, "convention": engine.convention} for engine in found.engines],
         "resolved": _resolved(found.plan),
         "stages": [{"engine": facts.engine.name, **stages_data(facts)} for facts in found.facts],
-        "limits": [_limit(facts) for facts in found.facts],
+        "limits": [_limit(facts, limit) for facts, limit in zip(found.facts, limits_of(found.facts), strict=True)],
         "fields": [
             {
                 "path": field.path,
@@ -58,12 +59,11 @@ def plan_data(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _limit(facts: Facts) -> dict[str, Any]:
+def _limit(facts: Facts, found: Dominant | Unknown) -> dict[str, Any]:
     """What limits a step as an engine takes it, and the change that would help most."""
-    found = dominant(facts)
     if isinstance(found, Unknown):
         return {"engine": facts.engine.name, "limit": None, "above_ideal": None, "change": None, "text": found.reason}
-    change = found.change and {"text": found.change.text, "saving": plain(found.change.saving)}
+    change = found.change and {"text": found.change.text.replace("`", ""), "saving": plain(found.change.saving)}
     shown = {"limit": found.limit, "above_ideal": plain(found.above_ideal), "change": change, "text": sentence(found)}
     return {"engine": facts.engine.name, **shown}
 

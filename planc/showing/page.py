@@ -9,16 +9,17 @@ from typing import Any
 from planc.diagnostics.amounts import parameters_text, percent_text, time_text
 from planc.diagnostics.text import visible
 from planc.explanation import STEP_TIME, reason_text, short_text, value_text
-from planc.facts.dominant import dominant, sentence
+from planc.facts.dominant import Dominant, sentence
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
+from planc.facts.step import AXES
 from planc.plan.evaluate import FAULTY
 from planc.plan.model import Plan, Unknown
 from planc.showing.card import BLANK, card_lines
+from planc.showing.limits import limits_of
 from planc.showing.origins import place_text
 from planc.showing.stages import gib_text, stages_lines
 
-_AXES = ("tensor", "context", "expert", "pipeline", "shard", "data")
 _BAR = 28  # columns of the bar of a whole step
 _LABEL = 9  # columns before what is said of a subject
 
@@ -30,10 +31,10 @@ _WANTED = {"memory.total": "", "step.time": "", "train.time": "train.duration", 
 
 def page_text(plan: Plan, given: dict[str, Any], width: int) -> str:
     """The page of a plan, `width` columns wide as far as words allow; each trainer has its part of it."""
-    every = [Facts(plan, engine, given) for engine in engines(plan)]
+    every = tuple(Facts(plan, engine, given) for engine in engines(plan))
     lines = [f"plan {visible(plan.name)} ({place_text(plan.span)})", *_header(every[0], width)]
-    for facts in every:
-        lines.extend(("", *_of_engine(facts, width)))
+    for facts, limit in zip(every, limits_of(every), strict=True):
+        lines.extend(("", *_of_engine(facts, limit, width)))
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -68,7 +69,7 @@ def _split(facts: Facts) -> Iterator[str]:
         yield _text(facts, "pipeline")
 
 
-def _of_engine(facts: Facts, width: int) -> Iterator[str]:
+def _of_engine(facts: Facts, limit: Dominant | Unknown, width: int) -> Iterator[str]:
     """What a plan comes to as one engine trains it."""
     yield from _labelled("engine", f"{facts.engine.name}: {facts.engine.convention}", width)
     table = stages_lines(facts, width - 2)
@@ -86,7 +87,7 @@ def _of_engine(facts: Facts, width: int) -> Iterator[str]:
     if not isinstance(host, Unknown) and 0 < host:
         of = "" if isinstance(memory, Unknown) else f" of {gib_text(memory)}"
         yield from _labelled("host", f"{gib_text(host)}{of} GiB of a node's memory hold what is offloaded", width)
-    for lines in (_step(facts, width), _run(facts, width), _limit(facts, width), _unknown(facts, width)):
+    for lines in (_step(facts, width), _run(facts, width), _limit(limit, width), _unknown(facts, width)):
         found = list(lines)
         if found:
             yield from ("", *found)
@@ -106,8 +107,9 @@ def _step(facts: Facts, width: int) -> Iterator[str]:
     if isinstance(predicted, Unknown) or predicted <= 0:
         return
     parts = [("compute", facts["step.compute"]), ("exposed communication", facts["step.communication"])]
-    parts.extend((f"  {axis}", facts[f"communication.{axis}.exposed"]) for axis in _AXES)
+    parts.extend((f"  {axis}", facts[f"communication.{axis}.exposed"]) for axis in AXES)
     parts.extend((("bubble", facts["step.bubble"]), ("optimizer", facts["step.optimizer"])))
+    parts.append(("beside passes", facts["step.overhead"]))
     for name, value in parts:
         if not isinstance(value, Unknown) and 0 < value:
             share = value / predicted
@@ -132,9 +134,8 @@ def _run(facts: Facts, width: int) -> Iterator[str]:
         yield from _labelled("saves", saved, width)
 
 
-def _limit(facts: Facts, width: int) -> Iterator[str]:
+def _limit(found: Dominant | Unknown, width: int) -> Iterator[str]:
     """What limits the step, and the change of one field that would help most."""
-    found = dominant(facts)
     if not isinstance(found, Unknown):
         yield from _labelled("limit", sentence(found), width)
 

@@ -138,12 +138,16 @@ def _said(plan: Plan, backend: str) -> set[str]:
     return said
 
 
+def _variants(plan: Plan) -> tuple[str, ...]:
+    """The backends whose file can say the plan."""
+    return tuple(backend for backend in (FSDP2, DEEPSPEED) if not obstacles(plan, backend))
+
+
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
     """`accelerate_fsdp2.yaml` and `accelerate_deepspeed.yaml`, each where it can say the plan, and `accelerate.sh`."""
     files = [
         EmittedFile(f"accelerate_{backend}.yaml", yaml_text(config(plan, facts, backend)))
-        for backend in (FSDP2, DEEPSPEED)
-        if not obstacles(plan, backend)
+        for backend in _variants(plan)
     ]
     values = launch_values(plan, facts)
     values.update(accelerate_values(plan, values["env"]), job_name=plan.name, flags=())
@@ -171,4 +175,5 @@ TARGET = Target(
         ),
     ),
     faults=(LAYOUT, SHARDING, PRECISION, LAYER_CLASS, LEFT, *LAUNCH_FAULTS),
+    variants=_variants,
 )

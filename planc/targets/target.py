@@ -26,6 +26,7 @@ class Target(NamedTuple):
     check: yields diagnostics of `faults` for what the target cannot express; runs in `lint`.
     emit: the files; called only if no error was reported, so every fact that it needs is known.
     engines: the byte conventions of the trainers it configures (`deepspeed`, `fsdp2`, `megatron`); none for launchers.
+    variants: those of the engines for which files are written of a plan, where not all of them can say every plan.
     options: fields that `emit = [name { option = value }]` may set.
     """
 
@@ -36,3 +37,4 @@ class Target(NamedTuple):
     engines: tuple[str, ...] = ()
     options: tuple[Field, ...] = ()
     faults: tuple[Fault, ...] = ()
+    variants: Callable[[Plan], tuple[str, ...]] = lambda plan: ()

@@ -34,8 +34,9 @@ def seconds(engine="megatron", path="step.time", **changes):
 @pytest.mark.parametrize("layout", [{}, TENSOR, STAGES], ids=["data", "tensor", "stages"])
 def test_the_parts_add_up(engine, layout):
     facts = facts_of(engine, **{**PLAN, **layout})
-    parts = ("compute", "communication", "bubble", "optimizer")
-    assert sum(facts[f"step.{part}"] for part in parts) + constants.STEP_TIME.value == pytest.approx(facts["step.time"])
+    parts = ("compute", "communication", "bubble", "optimizer", "overhead")
+    assert sum(facts[f"step.{part}"] for part in parts) == pytest.approx(facts["step.time"])
+    assert facts["step.overhead"] == constants.STEP_TIME.value
     exposed = [facts[f"communication.{axis}.exposed"] for axis in ("tensor", "context", "expert", "pipeline")]
     exposed += [facts["communication.data.exposed"], facts["communication.shard.exposed"]]
     assert sum(exposed) == pytest.approx(facts["step.communication"])
@@ -174,7 +175,22 @@ def test_what_limits_a_step_is_a_word_of_the_list():
     assert seconds(path="step.limit", cluster__inter_node=10**8) == "data"
     few = {**STAGES, "batch__accumulation": 1, "batch__global": 8}
     assert seconds(path="step.limit", **few) == "bubble"
+    tiny = {"model__layers": 1, "model__hidden": 8, "model__ffn": 8, "model__vocab": 8, "batch__sequence_length": 8}
+    assert seconds(path="step.limit", **tiny, batch__accumulation=1) == "overhead"
     assert len(set(LIMITS)) == len(LIMITS)
+
+
+def test_exchange_limits_a_step_by_what_all_axes_take_together():
+    parts = {
+        "step__ideal": 1.0,
+        "step__compute": 5.0,
+        "step__recompute": 0.0,
+        "step__bubble": 2.0,
+        "step__optimizer": 0.0,
+    }
+    axes = {"communication__tensor__exposed": 2.0, "communication__data__exposed": 2.5}
+    assert seconds(path="step.limit", **parts, **axes, step__communication=4.5) == "data"
+    assert seconds(path="step.limit", **parts, **axes, step__communication=3.5) == "compute"
 
 
 @pytest.mark.parametrize("value", [0, 1, 10**15, 10**99, 10**400])

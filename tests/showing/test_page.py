@@ -9,10 +9,11 @@ import pytest
 
 from planc.compiler import plan_facts
 from planc.explanation import STEP_TIME
-from planc.facts.dominant import dominant, sentence
+from planc.facts.dominant import sentence
 from planc.facts.memory import PARTS
 from planc.plan.model import Plan, Unknown
 from planc.showing.card import card_lines
+from planc.showing.limits import limits_of
 from planc.showing.page import page_text
 from planc.showing.stages import COLUMNS, stages_data, stages_of
 from tests.analysis import analysis_of, analysis_of_file
@@ -132,6 +133,7 @@ def test_the_parts_of_the_step_are_named_and_add_up() -> None:
         "  data",
         "bubble",
         "optimizer",
+        "beside passes",
     ]
     whole = sum(share for name, share in shares.items() if name[0] != " ")
     assert whole == pytest.approx(100, abs=1)
@@ -150,7 +152,7 @@ def test_the_run_and_a_measured_step() -> None:
 
 def test_the_limit_is_said_with_what_would_help() -> None:
     facts = plan_facts(plan_of(DEEP))
-    found = dominant(facts)
+    (found,) = limits_of((facts,))
     assert not isinstance(found, Unknown)
     (limit,) = (line for line in page(DEEP, 1000) if line.startswith("limit    "))
     assert limit == f"limit    {sentence(found)}"
