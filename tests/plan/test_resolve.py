@@ -76,7 +76,7 @@ def test_sizes_are_exact(written: str, amount: int) -> None:
 
 @pytest.mark.parametrize(
     ("written", "count"),
-    [("8Ki", 8192), ("8k", 8000), ("1e3", 1000), ("2.0", 2), ("128_256", 128_256), ("4 * 2 + 1", 9), ("max(2, 3)", 3)],
+    [("8Ki", 8192), ("8k", 8000), ("1e3", 1000), ("2.0", 2), ("28_256", 28_256), ("4 * 2 + 1", 9), ("max(2, 3)", 3)],
 )
 def test_counts_are_whole(written: str, count: int) -> None:
     found = value(f"plan p from shared {{ batch {{ sequence_length = {written} }} }}", "batch.sequence_length")
@@ -143,7 +143,7 @@ def test_none_removes_a_section() -> None:
 )
 def test_none_brings_the_default_back(text: str, path: str, default: Any) -> None:
     parent = "plan a from shared { parallel { tensor = 2 }  optimizer { clip = 1.0 }  schedule = cosine }\n"
-    middle = "plan c from a { parallel { tensor = 1 }  shard { size = 4 } }\n"
+    middle = "plan c from a { parallel { tensor = 1 }  shard { stage = 1  size = 4 } }\n"
     assert plan(parent + middle + f"plan b from c {{ {text} }}").value(path) == default
 
 
