@@ -19,9 +19,9 @@ right:
   blocks, with what they inherit, narrow and read from a file (`imports.py`). `instance.py` works out the fields of
   one plan, each once: `quantities.py`, `evaluate.py` and `coerce.py` turn expressions into typed values, `solve.py`
   follows `auto`, `groups.py` adds up unlike nodes. `emission.py` reads targets and policies (`policies.py`),
-  `candidates.py` the fields left open, `overrides.py` the command line's. `resolve.py` runs all of it; `faults.py`
-  holds the kinds of fault, `meant.py` what an unknown name was meant to be, `null.py` the words for
-  nothing, `naming.py` and `renaming.py` the repairs.
+  `candidates.py` the fields left open, `overrides.py` the command line's. `resolve.py` runs all of it; `families.py`
+  knows Hugging Face's models, `faults.py` holds the kinds of fault, `meant.py` what an unknown name was meant to be,
+  `null.py` the words for nothing, `naming.py` and `renaming.py` the repairs.
   `model.py` is the result, a tree of located values, and imports none of the others.
 - `facts/` derives numbers, a module a subject. A fact is a formula with its inputs; its docstring is its evidence.
 - `rules/` judge: a file a rule, found by its name; the docstring is the page that `planc rule` shows.

@@ -10,27 +10,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from planc.facts.facts import Facts
+from planc.plan.families import LAYER_CLASSES
 from planc.plan.model import Plan
 from planc.targets._data import real
 from planc.targets._launch import option, written
 
 FSDP2, DEEPSPEED = "fsdp2", "deepspeed"
-
-#: Class of the repeated layer by Hugging Face `model_type` (transformers 5.23, `_no_split_modules` of the models).
-LAYER_CLASSES: dict[str, str] = {
-    "bloom": "BloomBlock", "cohere": "CohereDecoderLayer", "cohere2": "Cohere2DecoderLayer", "dbrx": "DbrxBlock",
-    "deepseek_v2": "DeepseekV2DecoderLayer", "deepseek_v3": "DeepseekV3DecoderLayer", "falcon": "FalconDecoderLayer",
-    "gemma": "GemmaDecoderLayer", "gemma2": "Gemma2DecoderLayer", "gemma3_text": "Gemma3DecoderLayer",
-    "glm": "GlmDecoderLayer", "glm4": "Glm4DecoderLayer",
-    "gpt2": "GPT2Block", "gpt_bigcode": "GPTBigCodeBlock", "gpt_neox": "GPTNeoXLayer", "gpt_oss": "GptOssDecoderLayer",
-    "gptj": "GPTJBlock", "granite": "GraniteDecoderLayer", "llama": "LlamaDecoderLayer",
-    "mistral": "MistralDecoderLayer",
-    "mixtral": "MixtralDecoderLayer", "mpt": "MptBlock", "olmo": "OlmoDecoderLayer", "olmo2": "Olmo2DecoderLayer",
-    "olmoe": "OlmoeDecoderLayer", "opt": "OPTDecoderLayer", "phi": "PhiDecoderLayer", "phi3": "Phi3DecoderLayer",
-    "qwen2": "Qwen2DecoderLayer", "qwen2_moe": "Qwen2MoeDecoderLayer", "qwen3": "Qwen3DecoderLayer",
-    "qwen3_moe": "Qwen3MoeDecoderLayer", "smollm3": "SmolLM3DecoderLayer", "stablelm": "StableLmDecoderLayer",
-    "starcoder2": "Starcoder2DecoderLayer",
-}  # fmt: skip
 
 _STRATEGIES = {"ring": "alltoall", "all-gather": "allgather"}
 _STATE_DICTS = {"sharded": "SHARDED_STATE_DICT", "full": "FULL_STATE_DICT"}

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from planc.plan.families import LAYER_CLASSES
 from planc.plan.model import Plan
-from planc.targets._accelerate_config import LAYER_CLASSES
 from tests.compiling import ROOT, facts_of, written_out
 from tests.consumers.emitted import plans_that_write
 from tests.consumers.running import needs

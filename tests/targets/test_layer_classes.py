@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from planc import resources
-from planc.targets._accelerate_config import LAYER_CLASSES
+from planc.plan.families import LAYER_CLASSES
 
 
 def test_every_family_of_the_catalogue_has_its_class() -> None:

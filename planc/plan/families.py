@@ -1,0 +1,19 @@
+"""What is known of a model by its Hugging Face `model_type`, which a plan calls its family."""
+
+from __future__ import annotations
+
+#: Class of the repeated layer by Hugging Face `model_type` (transformers 5.23, `_no_split_modules` of the models).
+LAYER_CLASSES: dict[str, str] = {
+    "bloom": "BloomBlock", "cohere": "CohereDecoderLayer", "cohere2": "Cohere2DecoderLayer", "dbrx": "DbrxBlock",
+    "deepseek_v2": "DeepseekV2DecoderLayer", "deepseek_v3": "DeepseekV3DecoderLayer", "falcon": "FalconDecoderLayer",
+    "gemma": "GemmaDecoderLayer", "gemma2": "Gemma2DecoderLayer", "gemma3_text": "Gemma3DecoderLayer",
+    "glm": "GlmDecoderLayer", "glm4": "Glm4DecoderLayer",
+    "gpt2": "GPT2Block", "gpt_bigcode": "GPTBigCodeBlock", "gpt_neox": "GPTNeoXLayer", "gpt_oss": "GptOssDecoderLayer",
+    "gptj": "GPTJBlock", "granite": "GraniteDecoderLayer", "llama": "LlamaDecoderLayer",
+    "mistral": "MistralDecoderLayer",
+    "mixtral": "MixtralDecoderLayer", "mpt": "MptBlock", "olmo": "OlmoDecoderLayer", "olmo2": "Olmo2DecoderLayer",
+    "olmoe": "OlmoeDecoderLayer", "opt": "OPTDecoderLayer", "phi": "PhiDecoderLayer", "phi3": "Phi3DecoderLayer",
+    "qwen2": "Qwen2DecoderLayer", "qwen2_moe": "Qwen2MoeDecoderLayer", "qwen3": "Qwen3DecoderLayer",
+    "qwen3_moe": "Qwen3MoeDecoderLayer", "smollm3": "SmolLM3DecoderLayer", "stablelm": "StableLmDecoderLayer",
+    "starcoder2": "Starcoder2DecoderLayer",
+}  # fmt: skip
