@@ -58,7 +58,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A save over its interval."""
     saving, every = facts["checkpoint.save_time"], facts["checkpoint.every"]
     interval = facts["checkpoint.planned_interval"]
-    if saving <= interval * (_DOUBT if every.dimension == STEPS else 1):
+    if not 0 < interval or saving <= interval * (_DOUBT if every.dimension == STEPS else 1):
         return
     best = facts["checkpoint.best_interval"]
     seconds = max(best, saving) if known(best) else saving * _SPARSE

@@ -59,7 +59,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if not absent(plan, "checkpoint"):
         return
     seconds, between, walltime = facts["train.time"], facts["world.mtbf"], facts["launch.walltime"]
-    if not known(seconds) or seconds <= between * _DOUBT:
+    if not known(seconds) or not 0 < between or seconds <= between * _DOUBT:
         return
     if known(walltime) and walltime * _DOUBT < seconds:
         return
