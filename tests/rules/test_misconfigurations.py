@@ -42,14 +42,23 @@ CASES = {
     ("B16", "PLN015"): "shard { bucket = 15099494.4 }",
     ("B18", "PLN703"): "train { duration = 260 steps }  schedule = linear { total = 100 steps }",
     ("B18", "PLN704"): "train { duration = 260 steps }  schedule = linear { total = 1000 steps }",
+    ("B19", "PLN407"): 'precision = fp32  emit = [deepspeed { trainer = hf }]  launch { args = ["--bf16", "True"] }',
     ("B21", "PLN011"): "optimizer { gradient_clipp1ng = 1.0 }",
     ("B23", "PLN011"): "offload { cpu_offload = true }",
     ("B25", "PLN932"): "shard { stage = 2 }  offload { optimizer = cpu  weights = cpu }  emit = [deepspeed]",
     ("B26", "PLN109"): "parallel { pipeline = 2 }  shard { stage = 2 }  emit = [deepspeed]",
     ("B27", "PLN312"): "offload { optimizer = cpu }  emit = [deepspeed]",
     ("B28", "PLN306"): "cluster { cpu_memory = 64 GiB }  offload { optimizer = cpu }  emit = [deepspeed]",
+    ("B28", "PLN313"): "model = llama-3-70b  cluster { nodes = 8  cpu_memory = 256 GiB }  shard { stage = 2 }  "
+    "adapter = lora { rank = 16 }  emit = [accelerate { backend = deepspeed }]",
     ("B29", "PLN932"): "shard { stage = 3 }  offload { weights = nvme }  emit = [deepspeed]",
+    ("B30", "PLN322"): 'shard { stage = 3 }  emit = [deepspeed { trainer = hf }]  '
+    'launch { args = ["--device_map", "auto"] }',
+    ("B31", "PLN315"): 'model = mixtral-8x7b { family = "deepseek_v2" }  shard { stage = 3 }  emit = [deepspeed]  '
+    'versions { transformers = "4.57.1" }',
     ("B32", "PLN937"): "shard { stage = 3 }  checkpoint { every = 100 steps  format = full }  emit = [deepspeed]",
+    ("B33", "PLN316"): 'shard { stage = 3 }  adapter = lora { rank = 16  base = nf4 }  emit = [accelerate]  '
+    'versions { transformers = "4.38.2" }',
     ("B34", "PLN809"): "cluster { nodes = 2 }  shard { stage = 2 }  emit = [deepspeed]  "
     'resume { directory = "/ckpt"  saved_by = old { shard { stage = 2 } } }',
     ("B35", "PLN310"): "model { layers = 4  hidden = 1024  heads = 8  kv_heads = 8  ffn = 2048 }  shard { stage = 2 }  "
@@ -57,11 +66,17 @@ CASES = {
     ("B37", "PLN307"): "shard { stage = 3  secondary_size = 3 }  cluster { nodes = 2 }  emit = [deepspeed]",
     ("B37", "PLN308"): "shard { stage = 3  secondary_size = 8 }  emit = [deepspeed]",
     ("B38", "PLN944"): "model { family = none }  shard { stage = 3 }  emit = [accelerate]",
+    ("B43", "PLN314"): "model { layers = 48  hidden = 6144  heads = 48  ffn = 24_576 }  shard { stage = 3 }  "
+    "cluster { nodes = 4  cpu_memory = 200 GiB }  checkpoint { format = full }  emit = [accelerate]",
     ("B43", "PLN605"): "cluster { storage = 100 MB/s }  checkpoint { every = 100 steps  format = full }",
+    ("B44", "PLN320"): 'shard { stage = 3 }  emit = [accelerate]  launch { args = ["--gradient_checkpointing"] }',
+    ("B47", "PLN323"): "shard { stage = 3 }  adapter = lora { rank = 16  base = nf4 }  emit = [accelerate]",
     ("B48", "PLN114"): "cluster { nodes = 2 }  shard { stage = 3  size = 6 }",
     ("B50", "PLN405"): "cluster { nodes = 48 }  batch { global = 384 }  precision = bf16 { gradients = bf16 }  "
     "emit = [deepspeed]",
     ("B51", "PLN130"): "parallel { pipeline = 2 }  optimizer { clip = 1.0 }",
+    ("B53", "PLN319"): "cluster { gpu = rtx-4090-24gb }  shard { stage = 3 }  emit = [accelerate]  "
+    "batch { sequence_length = 9Ki }",
     ("B53", "PLN611"): 'launch { env { PYTORCH_ALLOC_CONF = "expandable_segments:True" } }  versions { torch = "2.9" }',
     ("B54", "PLN103"): "model { heads = 52  kv_heads = 52  hidden = 6656 }  parallel { tensor = 8 }",
     ("B56", "PLN106"): "model { layers = 30 }  parallel { pipeline = 4 }  emit = [megatron]",
