@@ -29,7 +29,7 @@ def expert_pool(facts: Facts) -> Pool:
     tensor, context, data, width = (facts[path] for path in _SIZES)
     if not all(map(known, (tensor, context, data, width))):
         return _UNKNOWN
-    if facts.engine.runtime == "deepspeed":  # with sequence ranks its groups follow the program's mesh
+    if facts.engine.runtime == "deepspeed" and 1 < width:  # with sequence ranks its groups follow the program's mesh
         return Pool(data, "replica", 1) if context == 1 else _UNKNOWN
     if facts.engine.name == "torchtitan":
         stage, size = facts["shard.stage"], facts["shard.size"]

@@ -39,10 +39,11 @@ Fix: use expert sizes that divide the ranks of a stage. `--unsafe-fixes` makes t
     one.
 
 Source: megatron-core 0.16.1, parallel_state (world % (expert-tensor x expert x pipeline)); torchtitan, ParallelDims
-    (shard x context x tensor); DeepSpeed 0.19.8, utils/groups.py (the data-parallel size).
+    (shard x context x tensor); DeepSpeed 0.19.8, moe/layer.py and utils/groups.py (world / pipeline, or the
+    data-parallel size where experts are split as well).
 
-Versions: all. DeepSpeed groups the replicas alone, torchtitan the ranks that share one copy of the states; where no
-    trainer is named, all ranks of a stage count.
+Versions: all. torchtitan groups the ranks that share one copy of the states, DeepSpeed the replicas where experts are
+    split over tensor ranks as well; else all ranks of a stage count.
 """
 
 from __future__ import annotations
