@@ -15,6 +15,7 @@ Example:
       parallel { context = 16 }
       context  = ulysses
       shard    { stage = 3 }
+      emit     = [deepspeed { trainer = hf }]
       batch    { global = 64  micro = 1  sequence_length = 8Ki }
       precision = bf16
     }
@@ -29,6 +30,7 @@ Instead:
       parallel { context = 8 }
       context  = ulysses
       shard    { stage = 3 }
+      emit     = [deepspeed { trainer = hf }]
       batch    { global = 64  micro = 1  sequence_length = 8Ki }
       precision = bf16
     }
@@ -36,9 +38,11 @@ Instead:
 Fix: use a context size that divides the heads of a tensor rank, or another exchange: `ring` and `all-gather` leave
     the heads whole. `--unsafe-fixes` makes the change where the help names only one.
 
-Source: DeepSpeed 0.19.8, runtime/sequence_parallel/ulysses_sp.py; TransformerEngine, context_parallel.py (a2a).
+Source: DeepSpeed 0.19.8, runtime/sequence_parallel/ulysses_sp.py (Hugging Face) and sequence/layer.py
+    (DistributedAttention); TransformerEngine, context_parallel.py (a2a).
 
-Versions: all.
+Versions: all. DeepSpeed's DistributedAttention gives the ranks unlike numbers of heads as long as each gets a KV head:
+    a program of one's own is judged only where there are fewer. FSDP2 is not judged.
 """
 
 from __future__ import annotations
@@ -58,11 +62,13 @@ from planc.rules.rule import Rule
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Heads with a rest; a tensor size that does not divide them is PLN103's."""
     context, tensor, heads = facts["parallel.context"], facts["parallel.tensor"], facts["model.heads"]
-    if context == 1 or facts["context"] != "ulysses" or heads % tensor != 0:
+    if context == 1 or facts["context"] != "ulysses" or heads % tensor != 0 or facts.engine.runtime == "fsdp2":
         return
     own = heads // tensor
     latent = plan.value("model.attention") == "mla"
     own_kv = own if latent else max(1, facts["model.kv_heads"] // tensor)
+    if context <= own_kv and _takes_unlike_shares(plan, facts):
+        return
     copies = facts.engine.name != "megatron"  # only TransformerEngine is known to want a KV head for each rank
 
     def shared_out(size: int, count: int) -> bool:
@@ -90,6 +96,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         help=(f"use {either(options('context', sizes))}",) if sizes else (),
         fixes=each_size(plan, "parallel.context", sizes),
     )
+
+
+def _takes_unlike_shares(plan: Plan, facts: Facts) -> bool:
+    """Whether the program may use DeepSpeed's DistributedAttention, as a Hugging Face trainer does not."""
+    if plan.emits("accelerate", "transformers") or facts.engine.name == "megatron":
+        return False
+    choices = [choice.options for choice in plan.targets if choice.name == "deepspeed"]
+    return not any("trainer" in options and options.value("trainer") == "hf" for options in choices)
 
 
 RULE = Rule(
