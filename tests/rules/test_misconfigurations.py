@@ -65,6 +65,7 @@ CASES = {
     "cluster { gpu = v100-sxm-16gb }  precision = fp16 { gradients = fp32 }  emit = [deepspeed]",
     ("B37", "PLN307"): "shard { stage = 3  secondary_size = 3 }  cluster { nodes = 2 }  emit = [deepspeed]",
     ("B37", "PLN308"): "shard { stage = 3  secondary_size = 8 }  emit = [deepspeed]",
+    ("B38", "PLN324"): 'shard { stage = 3 }  emit = [accelerate { layer_class = "LLaMADecoderLayer" }]',
     ("B38", "PLN944"): "model { family = none }  shard { stage = 3 }  emit = [accelerate]",
     ("B43", "PLN314"): "model { layers = 48  hidden = 6144  heads = 48  ffn = 24_576 }  shard { stage = 3 }  "
     "cluster { nodes = 4  cpu_memory = 200 GiB }  checkpoint { format = full }  emit = [accelerate]",
