@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from planc.diagnostics import amounts
 from planc.facts.engine import Engine, engines
+from planc.facts.evidence import evidence_of
 from planc.facts.facts import FACTS, STAGE, STAGED, Facts
 from planc.plan.model import Located, Plan, Record, Unknown
 from planc.plan.quantities import amount_text
@@ -29,7 +30,6 @@ STEP_TIME = "step.measured"
 
 _LONGEST_INTEGER = 4096  # bits of an integer that JSON is given as a number; Python refuses to write much longer ones
 _PLAIN = frozenset((int, float, Fraction))
-_LABELS = ("Shape:", "Formula:", "Source:", "Assumes:", "Errors:")
 
 
 class Input(NamedTuple):
@@ -45,6 +45,7 @@ class Number(NamedTuple):
 
     value: the number or word, or Unknown; then `text` is the reason and `missing` the fields that would supply it.
     formula, source, assumes: from the docstring of the function; `assumes` may be empty.
+    where: constants and functions of the formula, each with its value and source.
     stage: the stage of the pipeline that has this value, for a number that differs from stage to stage.
     """
 
@@ -58,6 +59,7 @@ class Number(NamedTuple):
     formula: str
     source: str
     assumes: str
+    where: tuple[str, ...]
     inputs: tuple[Input, ...]
     stage: int | None
 
@@ -80,18 +82,6 @@ def explain(plan: Plan, step_seconds: Any) -> Explanation:
     numbers = [number for path in FACTS for number in _numbers(path, known)]
     facts = tuple(own.facts for own in known)
     return Explanation(plan, trainers, facts, tuple(_fields(plan, known[0])), tuple(numbers))
-
-
-def docstring_parts(docstring: str | None) -> dict[str, str]:
-    """The labelled parts of a docstring (`Formula:`, `Source:` ...), and as `""` its first line, each on one line."""
-    parts: dict[str, str] = {}
-    label = ""
-    for line in (docstring or "").strip().splitlines():
-        first, _, rest = line.strip().partition(" ")
-        if first in _LABELS:
-            label, line = first, rest
-        parts[label] = f"{parts.get(label, '')} {line.strip()}".strip()
-    return parts
 
 
 def value_text(path: str, value: Any, unit: str = "") -> str:
@@ -236,14 +226,7 @@ def _number(path: str, known: _Known, names: tuple[str, ...]) -> Number:
         missing = tuple("--step-time" if name == STEP_TIME else name for name in value.missing)
     elif isinstance(value, Amount):
         unit, value = value.dimension[0][0], value.value
-    return Number(path, names, unit, value, text, missing, *_page(fact.formula.__doc__), inputs, stage)
-
-
-@lru_cache(512)
-def _page(docstring: str | None) -> tuple[str, str, str, str]:
-    """Meaning, formula, source and assumptions of a formula; an editor or a search explains many plans."""
-    parts = docstring_parts(docstring)
-    return parts.get("", ""), parts.get("Formula:", ""), parts.get("Source:", ""), parts.get("Assumes:", "")
+    return Number(path, names, unit, value, text, missing, *evidence_of(fact.formula.__doc__), inputs, stage)
 
 
 @lru_cache(512)

@@ -208,10 +208,10 @@ def _settings(place: _Place, current: str) -> Iterator[Answer]:
 
 def _numbers(place: _Place, current: str) -> Iterator[Answer]:
     """The derived numbers, and the fields as `--set` has them."""
-    from planc.explanation import docstring_parts
+    from planc.facts.evidence import evidence_of
     from planc.facts.facts import FACTS
 
-    yield from (Answer(path, docstring_parts(fact.formula.__doc__).get("", "")) for path, fact in FACTS.items())
+    yield from (Answer(path, evidence_of(fact.formula.__doc__).meaning) for path, fact in FACTS.items())
     yield from (Answer(answer.word.removesuffix("="), answer.text) for answer in _settings(place, current))
 
 

@@ -12,7 +12,8 @@ from planc.editing.names import targets_of
 from planc.editing.roles import Role, options_of
 from planc.editing.subjects import number_of, summary, value_of
 from planc.editing.wording import field_markdown, type_text
-from planc.explanation import docstring_parts, value_text
+from planc.explanation import value_text
+from planc.facts.evidence import evidence_of
 from planc.facts.facts import FACTS
 from planc.plan.model import Plan
 from planc.plan.quantities import amount
@@ -121,9 +122,11 @@ def _derived(path: str, key: Key | None, linked: Linked, subject: Subject) -> st
     if path not in DERIVED:
         below = [other for other in DERIVED if other.startswith(f"{path}.")]
         return f"**`{path}`**: derived numbers {', '.join(f'`{other}`' for other in below)}" if below else ""
-    parts = docstring_parts(FACTS[path].formula.__doc__)
-    lines = [f"**`{path}`**: {parts.get('', '')}"]
-    lines.extend(f"{label} {parts[label]}" for label in ("Formula:", "Assumes:") if parts.get(label))
+    evidence = evidence_of(FACTS[path].formula.__doc__)
+    lines = [f"**`{path}`**: {evidence.meaning}"]
+    lines.extend(
+        f"{label} {text}" for label, text in (("Formula:", evidence.formula), ("Assumes:", evidence.assumes)) if text
+    )
     plans = [own for own in linked.scope.blocks if own[0] == "plan"] if len(linked.scope.blocks) <= 64 else []
     for own in plans[:8]:
         plan = subject(linked, own)

@@ -45,17 +45,19 @@ def link_bandwidth(group: Group) -> Any:
 def scatter_time(group: Group, num_bytes: Any, messages: Any) -> Any:
     """Seconds of a reduce-scatter or all-gather of so many bytes, cut into so many messages, by a ring.
 
-    Formula: (n - 1) hop x messages + S (n - 1) / n / bandwidth
+    Formula: {ring_time} with S (n - 1) / n bytes and n - 1 hops, at {RING_SHARE} of the fast link
     Source: Thakur et al., Optimization of Collective Communication Operations in MPICH (2005), section 4.
     """
     hops = group.ranks - 1
-    return _ring(group, num_bytes * hops / largest(group.ranks, 1.0), hops, messages, constants.RING_SHARE.value)
+    return ring_time(group, num_bytes * hops / largest(group.ranks, 1.0), hops, messages, constants.RING_SHARE.value)
 
 
 def all_reduce_time(group: Group, num_bytes: Any, messages: Any) -> Any:
     """Seconds of an all-reduce of so many bytes, cut into so many messages.
 
-    Formula: the smaller of ring, 2 (n - 1) hop + 2 S (n - 1) / n / bandwidth, and tree between domains, with 2 log2(domains) hops
+    Formula: {ring_time} with 2 S (n - 1) / n bytes and 2 (n - 1) hops, at {RING_SHARE} of the fast link, or {SWITCH_SHARE} where its switch
+        adds up for more than 4 ranks of one domain; over several domains a tree if that is faster: messages x (2 (m - 1) {HOP_TIME} +
+        2 log2(domains) {FAR_HOP_TIME}) + bytes / ({TREE_SHARE} x rate of the ring)
     Source: NCCL chooses by the same two terms (its tuning model); Thakur et al. (2005), section 4.
     """
     hops = group.ranks - 1
@@ -64,7 +66,7 @@ def all_reduce_time(group: Group, num_bytes: Any, messages: Any) -> Any:
         constants.RING_SHARE.value,
     )  # fmt: skip
     sent = 2 * num_bytes * hops / largest(group.ranks, 1.0)
-    ring = _ring(group, sent, 2 * hops, messages, share)
+    ring = ring_time(group, sent, 2 * hops, messages, share)
     domains = largest(group.ranks / group.members, 1.0)
     latency = 2 * (group.members - 1) * constants.HOP_TIME.value
     latency = latency + 2 * binary_logarithm(domains) * constants.FAR_HOP_TIME.value
@@ -75,7 +77,8 @@ def all_reduce_time(group: Group, num_bytes: Any, messages: Any) -> Any:
 def all_to_all_time(group: Group, num_bytes: Any, messages: Any) -> Any:
     """Seconds of an all-to-all in which each rank sends so many bytes in all.
 
-    Formula: (n - m) / n of them between domains, each rank through its own port, or (n - 1) / n inside; and a hop a peer
+    Formula: the longer of S (n - m) / n / ({SEND_SHARE} x inter_node) and S (m - 1) / n / ({RING_SHARE} x intra_node), + messages x (n - 1)
+        hops of {FAR_HOP_TIME}, inside one domain of {HOP_TIME}
     Source: NCCL's all-to-all is pairs of send and receive.
     """
     n = largest(group.ranks, 1.0)
@@ -86,8 +89,15 @@ def all_to_all_time(group: Group, num_bytes: Any, messages: Any) -> Any:
     return largest(near, across) + messages * (n - 1) * hop
 
 
-def _ring(group: Group, sent: Any, hops: Any, messages: Any, share: Any) -> Any:
-    """Seconds of a ring in which each rank sends so many bytes; inside a domain by the faster of NCCL's protocols."""
+def ring_time(group: Group, sent: Any, hops: Any, messages: Any, share: Any) -> Any:
+    """Seconds of a ring in which each rank sends so many bytes; inside a domain by the faster of NCCL's protocols.
+
+    Formula: inside a domain the smaller of messages x hops x {HOP_TIME} + bytes / (rate x {SMALL_MESSAGE_SHARE}) and messages x hops x
+        {LARGE_MESSAGE_HOPS} x {HOP_TIME} + bytes / rate, rate = intra_node x share; over several domains messages x hops x {mean_hop} +
+        bytes / rate, rate = a b / (a + b) with a = {FAR_SHARE} x the smaller of inter_node x m and intra_node, b = {RING_SHARE} x
+        intra_node; a alone for m = 1
+    Source: NCCL's protocols LL128 and Simple.
+    """
     inside = group.ranks <= group.members
     rate = _reached(group, share)
     hop = constants.HOP_TIME.value
@@ -98,7 +108,11 @@ def _ring(group: Group, sent: Any, hops: Any, messages: Any, share: Any) -> Any:
 
 
 def mean_hop(members: Any) -> Any:
-    """Seconds of a hop of a ring between domains, on average: one of all members' hops leaves the domain."""
+    """Seconds of a hop of a ring between domains, on average: one of all members' hops leaves the domain.
+
+    Formula: ({FAR_HOP_TIME} + (m - 1) {HOP_TIME}) / m
+    Source: definition.
+    """
     return (constants.FAR_HOP_TIME.value + (members - 1) * constants.HOP_TIME.value) / members
 
 

@@ -45,8 +45,8 @@ def tensor_time(
 ) -> Any:  # fmt: skip
     """Seconds of the tensor ranks' collectives for a layer and micro batch.
 
-    Formula: collectives x time of one over w h T bytes
-    Source: `collectives.py`.
+    Formula: collectives x {all_reduce_time}, with sequence parallelism {scatter_time}, of S = w h T bytes in one message
+    Source: definition.
     """
     group = links(tensor, 1.0, domain, world, intra, inter, capability)
     if isinstance(group, Unknown):
@@ -60,8 +60,8 @@ def tensor_time(
 def tensor_exposed(seconds: Any, overlaps: Any, sequence: Any, family: Any) -> Any:
     """Seconds of the tensor ranks' collectives that computation does not hide, for a layer and micro batch.
 
-    Formula: all of it; a share less where Megatron overlaps gathers and scatters with the products beside them
-    Source: TransformerEngine, user buffers (tp-comm-overlap), which need sequence parallelism; see `constants.py`.
+    Formula: all of it; x (1 - {TENSOR_OVERLAP}) where Megatron overlaps gathers and scatters with the products beside them
+    Source: TransformerEngine, user buffers (tp-comm-overlap), which need sequence parallelism.
     """
     if not overlaps or family != "megatron":
         return seconds
@@ -92,8 +92,9 @@ def context_time(
 ) -> Any:
     """Seconds of the exchange of context ranks for a layer and micro batch.
 
-    Formula: ulysses: all-to-all, 4 forward and 4 backward; else a ring, 1 forward and 2 backward
-    Source: `collectives.py`.
+    Formula: ulysses: {all_to_all_time}, 4 messages forward and 4 backward; else {scatter_time}, 1 forward and 2 backward; S = bytes x c /
+        (c - 1)
+    Source: as for the bytes.
     """
     group = links(context, tensor, domain, world, intra, inter, None)
     if isinstance(group, Unknown):
@@ -142,8 +143,8 @@ def expert_time(
 ) -> Any:
     """Seconds of the exchange of expert ranks for an MoE layer and micro batch.
 
-    Formula: all-to-all, 2 forward and 2 backward
-    Source: `collectives.py`.
+    Formula: {all_to_all_time} of S = bytes x e / (e - 1), 2 messages forward and 2 backward
+    Source: as for the bytes.
     Assumes: none of it is hidden.
     """
     group = links(expert, expert_tensor, domain, world, intra, inter, None)
@@ -172,8 +173,8 @@ def pipeline_bytes(
 def pipeline_time(num_bytes: Any, bandwidth: Any, stages: Any, passes: Any, chunks: Any, domain: Any, world: Any) -> Any:
     """Seconds that a card takes in a step to send to other stages; all of it is exposed.
 
-    Formula: bytes / bandwidth that is reached + a hop each
-    Source: `collectives.py`.
+    Formula: bytes / (bandwidth x {SEND_SHARE}) + messages x {HOP_TIME}, over several domains x {FAR_HOP_TIME}
+    Source: definition.
     Assumes: a stage waits for what it receives: sends are not hidden.
     """
     far = domain < world

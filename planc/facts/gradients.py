@@ -76,7 +76,7 @@ def data_messages(
     """Collectives of a step that reduce gradients, and gather updated weights.
 
     Formula: N / bucket, rounded up, as often as gradients are reduced, twice from stage 1 to 2, where weights are gathered: buckets of
-        `shard.bucket` elements, DeepSpeed 500 million, Megatron 40 million, nanotron 25 MB, or tensor by tensor from stage 1 on; FSDP2 a
+        `shard.bucket` elements, DeepSpeed 500 million, Megatron 40 million, nanotron {BUCKET}, or tensor by tensor from stage 1 on; FSDP2 a
         layer
     Source: DeepSpeed, reduce_bucket_size; Megatron-LM, ddp-bucket-size; PyTorch, DistributedDataParallel; nanotron, ZeroDistributedOptimizer.
     """
@@ -106,9 +106,9 @@ def data_time(
 ) -> Any:  # fmt: skip
     """Seconds that a card takes in a step to reduce gradients, and to gather the weights that an optimizer's shard updated.
 
-    Formula: stage 0: all-reduce; 1 and 2: reduce-scatter of gradients, all-gather of weights; 3: reduce-scatter; with replicas of the
-        shards an all-reduce of one shard between them
-    Source: `collectives.py`; ZeRO (2020), section 7.
+    Formula: stage 0: {all_reduce_time}; 1 and 2: {scatter_time} of gradients and, in half as many messages, of weights; 3: of gradients;
+        S = N w as often as they are reduced; with replicas of the shards {all_reduce_time} of one shard between them
+    Source: ZeRO (2020), section 7.
     """
     found: Any = 0.0
     for parameters, ranks, stride in ((others, group, tensor), (experts, expert_group, expert * expert_tensor)):
@@ -179,8 +179,8 @@ def shard_time(
 ) -> Any:  # fmt: skip
     """Seconds that a card takes in a step to gather sharded weights.
 
-    Formula: all-gathers of N w bytes
-    Source: `collectives.py`.
+    Formula: {scatter_time} of S = gathers x N w bytes
+    Source: definition.
     """
     found: Any = 0.0
     for count, ranks, stride in ((parameters, group, tensor), (experts, expert_group, expert * expert_tensor)):
@@ -239,8 +239,8 @@ def shard_exposed(seconds: Any, reduced: Any, computed: Any, latency: Any, overl
 def hop_latency(messages: Any, group: Any, domain: Any, world: Any, tensor: Any) -> Any:
     """Seconds of the hops of so many collectives over a group, which stay exposed where they overlap with the passes.
 
-    Formula: messages x (n - 1) hop
-    Source: `collectives.py`; ranks wait for each other at each collective, longer the more there are (table 12).
+    Formula: messages x (n - 1) x {HOP_TIME}, over several domains x {mean_hop}
+    Source: ranks wait for each other at each collective, longer the more there are (table 12).
     """
     members = group_members(group, tensor, domain, world)
     hop = where(group <= members, constants.HOP_TIME.value, mean_hop(members))

@@ -59,8 +59,8 @@ def attention_kernel(precision: Any, capability: Any) -> Any:
 def matmul_rate(peak: Any, capability: Any, precision: Any) -> Any:
     """Rate that large matrix products of the layers reach.
 
-    Formula: peak x share, by the card's generation; narrower with fp8 and fp4
-    Source: `constants.py`.
+    Formula: peak x {MATMUL_SHARE_AMPERE} before Hopper (compute capability 9), x {MATMUL_SHARE} from it on; with fp8 and fp4 x {NARROW_SHARE}
+    Source: measured steps, see `docs/cost-model.md`.
     """
     if precision in ("fp8", "fp4"):
         return peak * constants.NARROW_SHARE.value
@@ -71,8 +71,8 @@ def matmul_rate(peak: Any, capability: Any, precision: Any) -> Any:
 def wide_matmul_rate(peak: Any, capability: Any) -> Any:
     """Rate that large matrix products in 16 bits reach: those of the output layer.
 
-    Formula: peak x share, by the card's generation
-    Source: `constants.py`.
+    Formula: peak x {MATMUL_SHARE_AMPERE} before Hopper (compute capability 9), x {MATMUL_SHARE} from it on
+    Source: as for `kernel.matmul_rate`.
     """
     return peak * _share(capability, constants.MATMUL_SHARE_AMPERE.value, constants.MATMUL_SHARE.value)
 
@@ -81,8 +81,9 @@ def wide_matmul_rate(peak: Any, capability: Any) -> Any:
 def attention_rate(peak: Any, capability: Any, engine: Any) -> Any:
     """Rate that a fused attention kernel reaches, in FLOPs that the causal mask leaves.
 
-    Formula: peak x share, by the card's generation; another under Megatron from Hopper on
-    Source: `constants.py`.
+    Formula: peak x {FUSED_ATTENTION_SHARE_AMPERE} before Hopper (compute capability 9), x {FUSED_ATTENTION_SHARE} from it on, under Megatron
+        x {CUDNN_ATTENTION_SHARE}
+    Source: measured steps, see `docs/cost-model.md`.
     """
     ampere, later = constants.FUSED_ATTENTION_SHARE_AMPERE.value, constants.FUSED_ATTENTION_SHARE.value
     if engine == "megatron":
@@ -94,8 +95,8 @@ def attention_rate(peak: Any, capability: Any, engine: Any) -> Any:
 def memory_rate(bandwidth: Any) -> Any:
     """Bytes per second that kernels bound by memory reach.
 
-    Formula: memory_bandwidth x share
-    Source: `constants.py`.
+    Formula: memory_bandwidth x {MEMORY_SHARE}
+    Source: copies on data-centre cards.
     """
     return bandwidth * constants.MEMORY_SHARE.value
 

@@ -101,8 +101,8 @@ def attention_bytes(
 ) -> Any:  # fmt: skip
     """Bytes that the attention of one layer keeps beside its input, without its scores.
 
-    Formula: w (2 a + 2 k) d T / t for queries, keys, values and output, under nanotron 2.75 times that, for copies; norms of queries and keys keep their inputs; MLA: w a (2 n + 2 r + 2 v) T / t, and ranks q + c
-        before and after their norms, / t with sequence parallelism
+    Formula: w (2 a + 2 k) d T / t for queries, keys, values and output, under nanotron {ATTENTION_COPIES_NANOTRON} times that, for copies;
+        norms of queries and keys keep their inputs; MLA: w a (2 n + 2 r + 2 v) T / t, and ranks q + c before and after their norms, / t with sequence parallelism
     Source: Korthikanti et al. (2022), section 4.1: 8 s b h; PyTorch, scaled_dot_product_attention with enable_gqa; Megatron-LM, MLASelfAttention.
     Assumes: a rank has at least one key-value head; rotations and reshaped copies keep nothing.
     """

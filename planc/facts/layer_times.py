@@ -24,7 +24,7 @@ def projection_time(
 ) -> Any:  # fmt: skip
     """Seconds of the attention's projections in one layer, forward.
 
-    Formula: 2 T N / rate + traffic of N weights, 2 h in and out, and the heads (2 a + 2 k) d / t between
+    Formula: 2 T N / rate + {MATMUL_TRAFFIC} w (N + T (2 h in and out + (2 a + 2 k) d / t between)) / memory rate
     Source: `kernel.matmul_rate`; N as in `parallel.attention_parameters`.
     """
     inner = 2 * heads * (nope + rope + v_dim) if kind == "mla" else 2 * (heads + kv_heads) * head_dim
@@ -38,8 +38,8 @@ def score_time(
 ) -> Any:  # fmt: skip
     """Seconds of scores and values in one layer, forward, on average over layers.
 
-    Formula: fused: causal FLOPs / t / attention rate; plain: FLOPs without the mask / t / matmul rate, more where 8 does not divide d,
-        and the traffic of every score
+    Formula: fused: causal FLOPs / t / attention rate; plain: FLOPs without the mask / t / matmul rate, x {UNALIGNED_SLOWDOWN} where 8 does
+        not divide d, + {SCORE_TRAFFIC} T s a / t / memory rate
     Source: `kernel.attention_rate`; `flops.attention` and `flops.full_attention` are those of all layers for a token.
     """
     per_layer = tokens / (tensor * largest(layers + mtp, 1.0))
@@ -56,7 +56,7 @@ def mlp_time(
 ) -> Any:
     """Seconds of the dense MLP's products in one layer, forward.
 
-    Formula: 2 T N / rate + traffic of N weights, 2 h in and out, and f / t between (three times if gated, else twice)
+    Formula: 2 T N / rate + {MATMUL_TRAFFIC} w (N + T (2 h in and out + f / t between, three times if gated, else twice)) / memory rate
     Source: `kernel.matmul_rate`; N as in `parallel.mlp_parameters`.
     """
     return _products(tokens, width, weights, 2 * hidden + (3 if gated else 2) * ffn / tensor, rate, memory)
@@ -69,8 +69,9 @@ def expert_time(
 ) -> Any:  # fmt: skip
     """Seconds of the experts' products in one MoE layer, forward; 0 without experts.
 
-    Formula: each token passes top_k experts: 2 T top_k N / count x expert / rate, N the weights of the experts on the card; their
-        traffic, and that of what stands before and after; router and shared experts as an MLP
+    Formula: each token passes top_k experts, r = T top_k e / t rows, e the expert tensor ranks: 2 r N / count x expert / rate, N the
+        weights of the experts on the card, + {MATMUL_TRAFFIC} w (N + r (2 h + f / e between, three times if gated, else twice)) / memory
+        rate + 4 w r h / memory rate to sort them and back + 2 T / rate x weights of router and shared experts
     Source: `kernel.matmul_rate`; `parallel.expert_parameters`, `parallel.router_parameters`.
     Assumes: tokens are spread evenly over experts.
     """
@@ -94,9 +95,10 @@ def elementwise_time(
 ) -> Any:  # fmt: skip
     """Seconds of norms, residuals, rotations and activation functions of one layer, forward, and of its many small kernels.
 
-    Formula: T (c h + c' f (2 if gated) / t) / memory rate, less where they are fused, + a constant; h / t with sequence
-        parallelism; in MoE layers top_k experts' f; with fp8 and fp4 T c'' (3 h + f) / t more, to quantize what products take
-    Source: `constants.py`.
+    Formula: T ({HIDDEN_TRAFFIC} h + {FFN_TRAFFIC} f (2 if gated) / t) / memory rate, x {FUSED_TRAFFIC_SHARE} where they are fused,
+        + {KERNEL_TIME}; h / t with sequence parallelism; in MoE layers top_k experts' f; with fp8 and fp4 {CAST_TRAFFIC} T (3 h + f) / t /
+        memory rate more, to quantize what products take
+    Source: measured steps, see `docs/cost-model.md`.
     """
     dense = where(layers <= moe_layers, 0.0, ffn)
     wide = dense if count is None or top_k is None or expert_ffn is None else largest(dense, top_k * expert_ffn)
@@ -153,8 +155,9 @@ def head_time(
 ) -> Any:  # fmt: skip
     """Seconds of output layer and loss for a micro batch, forward and backward.
 
-    Formula: 3 x (2 T V h / t / rate + traffic of the product) + traffic of the loss: a constant x bytes that it keeps x T V / t
-    Source: `kernel.wide_matmul_rate`, `constants.py`; `memory.logit_width`.
+    Formula: 3 x (2 T h V / t / rate + {MATMUL_TRAFFIC} w (h V / t + T (h + V / t)) / memory rate) + {LOGIT_TRAFFIC} x bytes that the loss
+        keeps for a logit (12 if that is not known) x T V / t / memory rate
+    Source: `kernel.wide_matmul_rate`; `memory.logit_width`.
     """
     rows = vocab / tensor
     product = _products(tokens, width, rows * hidden, hidden + rows, rate, memory)

@@ -30,8 +30,8 @@ def peak_bytes(
 def context_bytes(*sizes: Any) -> Any:
     """Bytes that the process takes beside its tensors: the card's context, kernels and buffers of the library of collectives.
 
-    Formula: a constant, and another for the group of all ranks and for that of each axis of more than one
-    Source: `planc/facts/constants.py`.
+    Formula: {CONTEXT_BYTES} + {GROUP_BYTES} x (1 for the group of all ranks + 1 for each axis of more than one)
+    Source: measured runs, see `docs/cost-model.md`.
     """
     groups = 1 + sum((1 < size) * 1 for size in sizes if size is not None)
     return total(CONTEXT_BYTES.value, product(groups, GROUP_BYTES.value))
@@ -42,9 +42,9 @@ def reserve_bytes(
 ) -> Any:
     """Bytes that the allocator holds beyond live tensors: fragments and blocks kept for later.
 
-    Formula: a share of all that is allocated and freed within a step, which is the peak less the states; gradients that are not
-        there at the peak; with fp16 the fp32 gradients that the optimizer unscales, 4 of its bytes per parameter more
-    Source: `planc/facts/constants.py`; BLOOM's and torchtitan's runs, which reserve as if no block were used for another purpose.
+    Formula: {RESERVED_SHARE} x all that is allocated and freed within a step, which is the peak less the states; + gradients that are
+        not there at the peak; with fp16 + the fp32 gradients that the optimizer unscales, 4 of its bytes per parameter
+    Source: BLOOM's and torchtitan's runs, which reserve as if no block were used for another purpose.
     """
     passing = product(peak - total(weights, optimizer, live), RESERVED_SHARE.value)
     unscaled = divide(product(optimizer, 4), width) if precision == "fp16" and width else 0

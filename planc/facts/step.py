@@ -22,10 +22,11 @@ def least_layer_time(
 ) -> Any:  # fmt: skip
     """Seconds that a layer takes at least for a micro batch, whatever its size: forward, backward and again.
 
-    Formula: (3 + passes again) x the time to launch a forward pass, with tensor ranks more for each; nanotron with a pipeline over
-        several domains: a constant + another for each tensor rank; with tensor ranks in several domains a constant for each
-        collective and further domain more
-    Source: `constants.py`.
+    Formula: (3 + passes again) x ({LAUNCH_TIME} + {LAUNCH_TIME_PER_RANK} x tensor ranks of a domain, 0 without them); nanotron: without
+        tensor ranks (3 + passes again) x {LAUNCH_TIME}, with them {LAUNCH_TIME_NANOTRON}, with a pipeline over several domains at least
+        {STALL_TIME} + {STALL_TIME_PER_RANK} x tensor ranks; for each further domain of them {FAR_COLLECTIVE_TIME} x 4 more, with sequence
+        parallelism {FAR_GATHER_TIME} x 10
+    Source: measured steps, see `docs/cost-model.md`.
     """
     split = where(1 < tensor, smallest(tensor, domain), 0.0)
     if engine != "nanotron":
@@ -77,7 +78,7 @@ def stage_pass(
 ) -> Any:  # fmt: skip
     """Seconds of one micro batch on the stage: forward and backward.
 
-    Formula: layers x their time + output layer, on its stage, with the layers of multi-token prediction + sends / m + a constant
+    Formula: layers x their time + output layer, on its stage, with the layers of multi-token prediction + sends / m + {PASS_TIME}
     Source: definition.
     """
     extra = mtp * (layer if has_experts is None else moe_layer)
@@ -145,7 +146,8 @@ def step_bubble(
 ) -> Any:  # fmt: skip
     """Seconds of a step in which the slowest stage stands idle for the others.
 
-    Formula: (passes of all stages - that of the slowest) x 1, interleaved 1 / v; zero-bubble and dual: i / 3 (s - 1), i as in `pipeline.bubble`
+    Formula: (passes of all stages - that of the slowest) x 1, interleaved 1 / v; zero-bubble and dual: i / 3 (s - 1), i as in `pipeline.bubble`; a
+        pass is that of `stage.pass`, with {PASS_TIME}
     Source: Narayanan et al. (2021), section 2.2, with unlike stages: filling and draining pass through every stage once.
     """
     extra = mtp * (layer if has_experts is None else moe_layer)
@@ -183,7 +185,7 @@ def optimizer_time(
     """Seconds of the optimizer's update.
 
     Formula: (2 x states + 2 x gradients + weights of the card) / memory rate: all are read, states and weights written, gradients read
-        once more to clip them; offloaded: gradients down and weights up over PCIe + parameters of a node / rate of its cores
+        once more to clip them; offloaded: gradients down and weights up over PCIe + parameters of a node / {HOST_ADAM_RATE}
     Source: definition; Ren et al., ZeRO-Offload (2021), section 4.
     Assumes: AdamW and its like, fused; muon's products are left out.
     """
@@ -203,7 +205,7 @@ def optimizer_time(
 def step_overhead() -> Any:
     """Seconds of a step beside its passes, exchange and update, whatever is trained.
 
-    Formula: a constant
+    Formula: {STEP_TIME}
     Source: measured steps, see `docs/cost-model.md`.
     """
     return constants.STEP_TIME.value

@@ -50,6 +50,7 @@ def plan_data(found: Explanation) -> dict[str, Any]:
                 "formula": number.formula,
                 "source": number.source,
                 "assumes": number.assumes,
+                "where": list(number.where),
                 "inputs": [
                     {"path": given.path, "value": plain(given.value), "text": given.text} for given in number.inputs
                 ],

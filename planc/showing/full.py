@@ -38,6 +38,7 @@ def _number_lines(numbers: list[Number]) -> list[str]:
     lines.append(f"      source:  {first.source}")
     if first.assumes:
         lines.append(f"      assumes: {first.assumes}")
+    lines.extend(f"      where:   {text}" for text in first.where)
     return lines
 
 

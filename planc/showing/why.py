@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from planc.diagnostics.text import visible
 from planc.explanation import (
     STEP_TIME,
-    docstring_parts,
     field_of,
     given_of,
     plain,
@@ -23,6 +22,7 @@ from planc.explanation import (
     view_of,
 )
 from planc.facts.engine import engines
+from planc.facts.evidence import evidence_of
 from planc.facts.facts import FACTS, STAGE, Facts
 from planc.plan.model import Located, Origin, Plan, Record, Unknown
 from planc.plan.solve import equation_of
@@ -44,6 +44,7 @@ class Term(NamedTuple):
     formula: str
     source: str
     assumes: str
+    where: tuple[str, ...]
     origin: str
     at: Located | None
     repeated: bool
@@ -85,7 +86,7 @@ def trees(plan: Plan, path: str, given: dict[str, Any]) -> tuple[Tree, ...]:
 def tree_text(tree: Tree, of_several: bool, width: int) -> str:
     """The tree as indented lines of at most `width` columns, as far as words allow."""
     engine = f" [{', '.join(tree.engines)}]" if of_several else ""
-    return "".join(f"{line.rstrip()}\n" for line in _lines(tree.root, "", "", width, engine))
+    return "".join(f"{line.rstrip()}\n" for line in _lines(tree.root, ("", ""), width, engine, set()))
 
 
 def tree_data(tree: Tree) -> dict[str, Any]:
@@ -106,9 +107,7 @@ def _term(facts: Facts, path: str, seen: set[str]) -> Term:
     repeated, located = path in seen, None
     seen.add(path)
     if path in FACTS:
-        parts = docstring_parts(FACTS[path].formula.__doc__)
-        meaning, formula = parts.get("", ""), parts.get("Formula:", "")
-        source, assumes = parts.get("Source:", ""), parts.get("Assumes:", "")
+        meaning, formula, source, assumes, where = evidence_of(FACTS[path].formula.__doc__)
         inputs, origin = _inputs(facts, path, value), ""
     else:
         located = None if path == STAGE or path.startswith("engine.") else facts.plan.find(path)
@@ -116,11 +115,12 @@ def _term(facts: Facts, path: str, seen: set[str]) -> Term:
         solved = located is not None and located.origin is Origin.SOLVED
         meaning, formula = field.doc if field is not None else "", equation_of(path) if solved else ""
         source = assumes = ""
+        where = ()
         inputs = tuple(_others(path)) if solved else ()
         origin = "" if isinstance(value, Unknown) and value.unset else _origin(facts, path, located)
     terms = () if repeated else tuple(_terms(facts, inputs, seen))
     repeated = repeated and bool(inputs)
-    return Term(path, value, text, meaning, formula, source, assumes, origin, located, repeated, terms)
+    return Term(path, value, text, meaning, formula, source, assumes, where, origin, located, repeated, terms)
 
 
 def _terms(facts: Facts, names: tuple[str, ...], seen: set[str]) -> Iterator[Term]:
@@ -176,8 +176,9 @@ def _same(left: Term, right: Term) -> bool:
     return mine == other and len(left.terms) == len(right.terms) and all(map(_same, left.terms, right.terms))
 
 
-def _lines(term: Term, first: str, rest: str, width: int, engine: str) -> Iterator[str]:
-    """`first` stands before the first line of a term, `rest` before the others."""
+def _lines(term: Term, before: tuple[str, str], width: int, engine: str, told: set[str]) -> Iterator[str]:
+    """`before` stands before the first line of a term and of the others; `told` is what was explained further up."""
+    first, rest = before
     unknown = "unknown: " if isinstance(term.value, Unknown) else ""
     is_field = term.path not in FACTS
     behind = "  (see above)" if term.repeated else f"  {term.origin if is_field else ''}".rstrip()
@@ -186,11 +187,20 @@ def _lines(term: Term, first: str, rest: str, width: int, engine: str) -> Iterat
     if not term.repeated:
         meaning, stages = ("", "") if is_field else (term.meaning, term.origin)
         shown = (("", meaning), ("stages:  ", stages), ("formula: ", term.formula), ("source:  ", term.source))
-        for label, text in (*shown, ("assumes: ", term.assumes)):
+        for label, text in (*shown, ("assumes: ", term.assumes), *_where(term, told)):
             yield from _wrapped(label, visible(text), below, width)
     for at, child in enumerate(term.terms, start=1):
         last = at == len(term.terms)
-        yield from _lines(child, f"{rest}{'`' if last else '|'}- ", rest + ("   " if last else "|  "), width, "")
+        drawn = (f"{rest}{'`' if last else '|'}- ", rest + ("   " if last else "|  "))
+        yield from _lines(child, drawn, width, "", told)
+
+
+def _where(term: Term, told: set[str]) -> Iterator[tuple[str, str]]:
+    """What stands in a formula, as far as it was not told further up."""
+    for text in term.where:
+        if text not in told:
+            told.add(text)
+            yield "where:   ", text
 
 
 def _wrapped(label: str, text: str, before: str, width: int) -> Iterator[str]:
@@ -209,6 +219,7 @@ def _data(term: Term) -> dict[str, Any]:
         "formula": term.formula,
         "source": term.source,
         "assumes": term.assumes,
+        "where": list(term.where),
         "origin": term.origin,
         "repeated": term.repeated,
         "terms": [_data(child) for child in term.terms],

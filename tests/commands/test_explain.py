@@ -40,7 +40,7 @@ def test_every_derived_number_is_there_with_its_evidence(tmp_path: Path) -> None
     assert list(found) == list(FACTS)
     for number in found.values():
         assert number["meaning"] and number["formula"] and number["source"]
-        assert number["inputs"] or not number["known"]
+        assert number["inputs"] or number["where"] or not number["known"]
     text = planc("explain", "a.plan", "--all", cwd=tmp_path).stdout
     assert "  world.size = 8 ranks\n      Ranks in the job.\n      formula: nodes x gpus_per_node\n" in text
     assert "      inputs:  cluster.nodes = 1, cluster.gpus_per_node = 8\n" in text

@@ -11,7 +11,7 @@ from types import ModuleType
 
 from planc import source
 from planc.diagnostics.amounts import number_text
-from planc.explanation import docstring_parts
+from planc.facts.evidence import evidence_of
 from planc.facts.facts import FACTS
 from planc.kinds import all_kinds
 from planc.plan import coerce, evaluate, instance, merge, quantities, scope, solve
@@ -156,7 +156,8 @@ def _units() -> str:
 def _derived() -> str:
     rows = []
     for path, dimension in DERIVED.items():
-        parts = docstring_parts(FACTS[path].formula.__doc__)
+        evidence = evidence_of(FACTS[path].formula.__doc__)
+        parts = {"": evidence.meaning, "Formula:": evidence.formula}
         parts.update(_MEANT.get(path, {}))
         unit = "share" if FACTS[path].unit == "share" else "count" if dimension == PLAIN else _short(dimension)
         rows.append((f"`{path}`", unit, parts[""], parts["Formula:"].replace("|", "or")))
