@@ -111,6 +111,8 @@ def _even(layers: int, stages: int) -> str:
 
 def _ends(plan: Plan, facts: Facts, ends: dict[str, int]) -> Iterator[Diagnostic]:
     layers, stages = facts["model.layers"], facts["parallel.pipeline"]
+    if stages == 1 and facts.engine.runtime != "megatron":
+        return  # there are no ends, and no other trainer reads their layers
     strict = facts.engine.runtime in ("megatron", "generic")
     per_rank = chunks(plan) if strict else 1
     taken, middle = sum(ends.values()), stages - len(ends)

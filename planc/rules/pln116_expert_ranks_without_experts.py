@@ -1,7 +1,8 @@
 """Ranks are to share out experts, and the model has none.
 
 Why: expert ranks have nothing to hold in a dense model: Megatron refuses to start, and others train as if
-    they were not written.
+    they were not written. Nor is there an expert that `expert_tensor` could split: Megatron then makes groups of so
+    many ranks all the same, and refuses to start if they do not divide the stage's.
 
 Example:
     gpu card { memory = 80 GiB  bf16 = true }
@@ -30,9 +31,10 @@ Instead:
       precision = bf16
     }
 
-Fix: leave `expert` out, or describe the experts of the model. `--unsafe-fixes` writes `expert = 1`.
+Fix: leave `expert` and `expert_tensor` out, or describe the experts of the model. `--unsafe-fixes` writes 1 for
+    them.
 
-Source: Megatron-LM, TransformerConfig.
+Source: Megatron-LM, TransformerConfig and initialize_model_parallel.
 
 Versions: all.
 """
@@ -45,24 +47,29 @@ from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Record
+from planc.rules._numbers import known
 from planc.rules._places import place, related
 from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
-    """More than one expert rank for a dense model."""
-    ranks, model = facts["parallel.expert"], plan["model"].value
-    if ranks == 1 or not isinstance(model, Record) or model.fields["experts"].value is not None:
+    """More than one rank for the experts, or for one of them, of a dense model."""
+    model = plan["model"].value
+    if not isinstance(model, Record) or model.fields["experts"].value is not None:
         return
-    span = place(plan, "parallel.expert")
-    yield Diagnostic(
-        f"{plural(ranks, 'expert rank')} for a model without experts",
-        Label(span, "the model is dense"),
-        related(plan, span, ("model", "has no `experts`")),
-        help=("use `expert = 1`, or leave it out",),
-        fixes=writing(plan, ("parallel.expert", "1")),
-    )
+    for name, what in (("expert", "expert rank"), ("expert_tensor", "expert-tensor rank")):
+        ranks, path = facts[f"parallel.{name}"], f"parallel.{name}"
+        if not known(ranks) or ranks == 1:
+            continue
+        span = place(plan, path)
+        yield Diagnostic(
+            f"{plural(ranks, what)} for a model without experts",
+            Label(span, "the model is dense"),
+            related(plan, span, ("model", "has no `experts`")),
+            help=(f"use `{name} = 1`, or leave it out",),
+            fixes=writing(plan, (path, "1")),
+        )
 
 
-RULE = Rule(Severity.ERROR, "plan", check, ("parallel.expert",))
+RULE = Rule(Severity.ERROR, "plan", check, ())

@@ -77,6 +77,9 @@ def _linear(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             fixes=each_size(plan, "batch.ramp.start", (step,)),
         )
         return
+    if plan.emits("megatron") and (start == last or facts["batch.ramp.over"] == 0):
+        yield _stands_still(plan, start == last)
+        return
     for name, size in indivisible:
         span = place(plan, f"batch.ramp.{name}")
         fits = tuple(number for number in multiples(size, step) if number <= last)
@@ -92,6 +95,14 @@ def _linear(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             help=(f"use {either(options('increment', fits))}",) if fits else (),
             fixes=each_size(plan, "batch.ramp.increment", fits),
         )
+
+
+def _stands_still(plan: Plan, at_the_end: bool) -> Diagnostic:
+    """Megatron divides the samples of the ramp by its steps, and what was trained by the samples of one step."""
+    span = place(plan, "batch.ramp.start" if at_the_end else "batch.ramp.over")
+    message = "the ramp has no step" if at_the_end else "the ramp is over after 0 samples"
+    label = Label(span, "Megatron divides by 0")
+    return Diagnostic(message, label, related(plan, span, ("batch.global", "")), help=("leave `ramp` out",))
 
 
 def _stepped(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:

@@ -29,7 +29,7 @@ HARM: dict[str, Harm] = {
     "PLN103": Harm((*D, *A, *T, *S), "the layer cannot be cut; only the model's code would say so, once it is built"),
     "PLN105": Harm((*D, *A, *T, *S), "the layer cannot be cut; only the model's code would say so, once it is built"),
     "PLN106": Harm((*D, *A, *T, *S), "stages are built by the program, with other layers than planned"),
-    "PLN108": Harm((*D, *A, *T, *S), "layers that the plan's own split leaves out, or has twice"),
+    "PLN108": Harm(ALL, "layers that the plan leaves out; of two ends on one stage Megatron builds the first"),
     "PLN109": Harm((*D, *A, *S), "DeepSpeed's pipeline engine refuses it, once it has a model"),
     "PLN110": Harm(ALL, "the size of a head is rounded down: another model is trained, or none is built"),
     "PLN111": Harm(ALL, "a KV head serves an uneven number of heads: attention fails at its first product"),

@@ -26,7 +26,7 @@ from tests.mutation.slurm_consumer import NODES, PARTITIONS, consumer
 from tests.targets.stubs import Stubs
 
 #: One of so many mutants is judged; it divides no number of values of a field, so that all kinds of change come up.
-SHARE = 11
+SHARE = 13
 
 all_consumers = needs("torch", "deepspeed", "accelerate", "megatron")
 
