@@ -43,7 +43,10 @@ def _diagnostic(plan: Plan, facts: Facts, rule: PolicyRule) -> Diagnostic:
     values = [f"`{path}` is {value_text(path, facts[path])}" for path in rule.paths]
     span = place(plan, *rule.paths, *_fields(rule.paths), "policies")
     reason = filled(rule.because, facts.__getitem__) if rule.because else ""
-    condition = rule.text if len(rule.text) <= _LONGEST and "\n" not in rule.text else f"the condition of `{rule.name}`"
+    condition = rule.text
+    if _LONGEST < len(rule.text) or "\n" in rule.text:  # what two rules say at one place has to differ
+        is_named = rule.name.rpartition(".")[2][:1].isalpha() and "." in rule.name
+        condition = f"the condition of `{rule.name}`" if is_named else f"the condition in its line {rule.span.line}"
     verb = {"require": "requires", "forbid": "forbids", "warn": "warns of"}[rule.verb]
     quoted = f"`{condition}`" if condition == rule.text else condition
     return Diagnostic(

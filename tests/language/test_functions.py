@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from planc.plan.evaluate import FUNCTIONS
+from planc.plan.schema import DERIVED, SECTIONS
 from tests.analysis import analysis_of, faults
 
 PLAN = """\
@@ -163,3 +166,35 @@ def test_what_a_run_costs_can_be_limited(condition: str, text: str) -> None:
 def test_money_of_another_currency_is_not_judged() -> None:
     for condition in ("train.cost < 1 EUR", "not (train.cost < 1 EUR)"):
         assert said(condition) == []
+
+
+def paths(kind: str, prefix: str = "") -> Iterator[str]:
+    """Every field below a kind of block, by its path from there."""
+    for field in SECTIONS[kind]:
+        yield f"{prefix}{field.name}"
+        if field.type.form in ("record", "variant", "reference") and field.type.of not in ("plan", "policy"):
+            yield from paths(field.type.of, f"{prefix}{field.name}.")
+
+
+def test_every_field_and_every_derived_number_can_be_asked_for() -> None:
+    asked = [f"{path} == none or {path} != none" for path in paths("plan")]
+    asked += [f"min({path}, {path}) <= max({path}, {path})" for path in DERIVED]
+    assert 200 < len(asked)
+    rules = "\n".join(f'require {condition}  because "{{{condition.split()[0]}}}"' for condition in asked[:200])
+    assert faults(analysis_of(f"{PLAN}policy house {{\n{rules}\n}}\n")) == []
+    rules = "\n".join(f"forbid {condition}" for condition in asked)
+    found = faults(analysis_of(f"{PLAN}policy house {{\n{rules}\n}}\n"))
+    assert {one.code for one in found} == {"PLN090"}
+    judged = {one.related[-1].span.text.removeprefix("forbid ") for one in found}
+    assert [condition for condition in asked if condition not in judged and "bubble_with_head" not in condition] == []
+
+
+def test_two_rules_without_a_name_are_two_faults_at_one_place() -> None:
+    longer = "parallel.pipeline <= 2 and parallel.tensor <= 8 and cluster.nodes"
+    text = f"{PLAN}policy house {{\n  require {longer} == 2\n  require {longer} == 2 and 1 < cluster.nodes\n}}\n"
+    first, second = faults(analysis_of(text))
+    assert first.primary.span == second.primary.span
+    assert (first.message, second.message) == (
+        "policy `house` requires the condition in its line 25",
+        "policy `house` requires the condition in its line 26",
+    )
