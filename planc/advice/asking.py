@@ -119,7 +119,8 @@ def _closing(asked: Asked, precision: str) -> str:
 def _samples(facts: Facts, cards: int, length: Any) -> int:
     """Samples of a step: a power of two for the model's size, at least one a card up to the largest of those sizes.
 
-    Where the number of cards is no power of two, its odd part divides the samples, so that replicas can share them.
+    Where the number of cards is no power of two, its odd part times the power of two that comes nearest, so that
+    replicas can share them; not where the odd part alone is more than that.
     """
     parameters = facts["model.total_parameters"]
     size = float("inf") if isinstance(parameters, Unknown) else parameters
@@ -128,7 +129,8 @@ def _samples(facts: Facts, cards: int, length: Any) -> int:
     while odd % 2 == 0:
         odd //= 2
     samples = max(tokens // length, min(cards, TOKENS_OF_STEP[-1][1] // length), 1)
+    factor = odd if odd <= samples else 1
     power = 1
-    while power * odd < samples:
+    while 2 * (power * factor) ** 2 < samples**2:
         power *= 2
-    return power * odd
+    return power * factor

@@ -14,6 +14,9 @@ from planc.plan.model import Unknown
 #: Times as many cards as there are that are tried.
 _MOST_TIMES = 4096
 
+#: Share by which a card's need has to fall where the cards are doubled, or still more of them are not tried.
+_PROGRESS = 0.001
+
 
 def remedies(questions: Sequence[Question], least: Trial, cards: Mapping[str, Any]) -> Iterator[str]:
     """What would do instead, with its numbers: more cards, larger ones, lighter optimizer states, states on the host.
@@ -46,13 +49,17 @@ def remedies(questions: Sequence[Question], least: Trial, cards: Mapping[str, An
 
 def _more_cards(questions: Sequence[Question]) -> Trial | None:
     """The fewest cards on which something fits, by doubling."""
-    times = 2
+    times, need = 2, float("inf")
     while times <= _MOST_TIMES:
         cards = questions[0].cards * times
         more = [on_cards(asked, cards, min(cards, max(asked.domain, 8))) for asked in questions]
-        ranking = climb(more).ranking
-        if ranking:
-            return ranking[0]
+        ladder = climb(more)
+        if ladder.ranking:
+            return ladder.ranking[0]
+        if ladder.least is not None:
+            if need * (1 - _PROGRESS) <= ladder.least.total:
+                return None
+            need = ladder.least.total
         times *= 2
     return None
 

@@ -37,6 +37,9 @@ _ALIKE = 0.02
 #: A sequence that is longer than this, in tokens, is worth splitting for its own sake.
 _LONG = 16_384
 
+#: Stages, and chunks of a stage, beyond which no pipeline is tried: it would be all sends, and takes long to work out.
+_MOST_STAGES, _MOST_CHUNKS = 256, 16
+
 #: Rows of a rung that are shown.
 _SHOWN = 6
 
@@ -312,7 +315,7 @@ def _pipeline(deep: Question, climber: _Climber) -> Skeletons:
     if deep.experts:  # a pipeline leaves fewer ranks to share them
         some = {min(deep.experts, deep.domain), min(deep.experts, 8 * deep.domain)}
         experts = sorted({*experts, *(size for size in some if deep.experts % size == 0)})
-    for size in powers(min(deep.cards, deep.layers), 2):
+    for size in powers(min(deep.cards, deep.layers, _MOST_STAGES), 2):
         for chunks in _chunks(deep, size):
             layouts = (
                 Layout(tensor=tensor, pipeline=size, chunks=chunks, context=context, expert=expert)
@@ -330,7 +333,8 @@ def _chunks(asked: Question, stages: int) -> Iterator[int]:
         extra = next((extra for extra in (0, 2, 1) if (asked.layers + extra) % stages == 0), None)
         if extra is not None:
             each = (asked.layers + extra) // stages
-            counts = [count for count in range(2, each + 1) if each % count == 0 and stages * count <= asked.layers]
+            most = min(each, asked.layers // stages, _MOST_CHUNKS)
+            counts = [count for count in range(2, most + 1) if each % count == 0]
             yield from dict.fromkeys(counts[:1] + counts[len(counts) // 2 : len(counts) // 2 + 1] + counts[-1:])
 
 

@@ -12,6 +12,7 @@ from planc.commands.configuring import Configurations
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, is_error
 from planc.commands.settling import settle
+from planc.diagnostics.amounts import plural
 from planc.diagnostics.text import visible
 from planc.source import Source
 
@@ -131,7 +132,11 @@ def _instead(files: Files, questions: list[Question], ladder: Ladder, refused: t
     elif ladder.least is not None:
         yield from remedies(questions, ladder.least, _memory_of_cards(files))
     else:
-        yield "no size divides what it would have to"
+        asked = questions[-1]
+        yield (
+            f"no power of two divides {plural(asked.cards, 'card')}, {plural(asked.samples, 'sample')} a step, "
+            f"{plural(asked.layers, 'layer')} and {plural(asked.heads, 'head')} as a layout has to"
+        )
 
 
 def _memory_of_cards(files: Files) -> dict[str, Any]:

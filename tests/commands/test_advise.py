@@ -9,6 +9,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from planc.commands.advise import parser
+from planc.commands.arguments import parsed
+from planc.commands.asking import asked_of
+from planc.commands.files import Files
 from planc.resources import read_text
 from tests.commands.cli import ROOT, planc
 
@@ -113,6 +117,36 @@ def test_what_is_not_given_is_assumed_and_said(tmp_path: Path) -> None:
     assert "nodes = 128  gpus_per_node = 4" in text and "speed = 100 Gbit/s" in text
     assert "fp16" in advice(tmp_path, *question("llama-3.2-1b", "v100-sxm-32gb", 8))
     assert "gpus_per_node = 4  domain = 72" in advice(tmp_path, *question("llama-3-70b", "gb200-nvl72-186gb", 144))
+
+
+@pytest.mark.parametrize(
+    ("model", "cards", "samples"),
+    [
+        ("llama-3-70b", 8, 1024),  # 8Mi tokens
+        ("llama-3-70b", 7, 896),  # 7 x 128, nearer to 1024 than 7 x 256
+        ("llama-3-70b", 24, 768),
+        ("llama-3-70b", 1536, 1536),  # a sample for each card
+        ("llama-3.2-1b", 16_384, 2048),  # as far as 16Mi tokens go
+        ("llama-3-70b", 8_000_000, 2048),  # the odd part, 15,625, is more than the samples
+    ],
+)
+def test_the_batch_that_is_assumed(model: str, cards: int, samples: int) -> None:
+    node = "7" if cards == 7 else "8"
+    given = question(model, "h100-sxm-80gb", cards, "--gpus-per-node", node)
+    asked = asked_of(Files(), parsed(parser(), list(given)))
+    assert f"`--global-batch {samples}`" in asked.assumed
+
+
+def test_a_deep_model_on_many_cards_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "a.plan").write_text(
+        'use "planc/gpus"\nplan run {\n'
+        "  model { layers = 20_000  hidden = 4096  heads = 32  ffn = 16_384  vocab = 32_000 }\n"
+        "  cluster { gpu = h100-sxm-80gb  nodes = 2500  gpus_per_node = 8  inter_node = 50 GB/s }\n"
+        "  batch { global = 20_000  micro = 1  sequence_length = 4Ki }\n  precision = bf16\n  optimizer = adamw\n}\n"
+    )
+    outcome = planc("advise", "a.plan", "--trainer=megatron", "--output-format=json", cwd=tmp_path)
+    layouts = [layout for rung in json.loads(outcome.stdout)["rungs"] for layout in rung["layouts"]]
+    assert max(layout["chunks"] for layout in layouts) <= 16 and max(layout["pipeline"] for layout in layouts) <= 256
 
 
 def test_a_plan_file_is_asked_for_its_own_question(tmp_path: Path) -> None:
