@@ -19,9 +19,12 @@ from planc.plan.schema import Field
 from planc.plan.scope import Load, Made
 from planc.rules import all_rules
 from planc.rules.rule import Rule
-from planc.source import Source
+from planc.source import Source, Span
 from planc.targets import load_target, target_names
 from planc.targets.target import EmittedFile
+
+#: The rules that speak for a policy's: the last related place is the rule that the policy has.
+_OF_POLICIES = ("PLN090", "PLN091")
 
 
 class Skipped(NamedTuple):
@@ -137,18 +140,24 @@ def _whatever_is_chosen(
     judged = [tuple(_judged(plan, rules, [], _every(plan))) for plan, _ in kept]
     written = [text for _, text in kept]
     paths = " and ".join(f"`{field.path}`" for field in choice.fields)
-    places = [{(found.code, found.primary.span) for found in each} for each in judged]
+    places = [set(map(_alike, each)) for each in judged]
     common = set.intersection(*places)
     for found in judged[0]:
-        if (found.code, found.primary.span) in common:
+        if _alike(found) in common:
             note = f"the same whatever {paths} is chosen; shown for {written[0]}"
             yield found._replace(notes=(*found.notes, note), fixes=())  # they mend this choice, perhaps no other
     errors = [[found for found in each if found.severity is Severity.ERROR] for each in judged]
-    if all(errors) and not any((found.code, found.primary.span) in common for found in errors[0]):
+    if all(errors) and not any(_alike(found) in common for found in errors[0]):
         shown = [f"{text}: {each[0].message} ({each[0].code})" for text, each in zip(written, errors, strict=True)]
         more = (f"and {len(shown) - 8} more",) if 8 < len(shown) else ()
         message = f"no candidate of {paths} is free of errors"
         yield faults.NO_CANDIDATE.at(choice.fields[0].span, message, "each one fails", notes=(*shown[:8], *more))
+
+
+def _alike(found: Diagnostic) -> tuple[str, Span, Span | None]:
+    """What two candidates have in common that report the same, with other numbers; of policies, the same rule."""
+    rule = found.related[-1].span if found.code in _OF_POLICIES and found.related else None
+    return found.code, found.primary.span, rule
 
 
 def open_fields(plan: Plan) -> Iterator[Diagnostic]:

@@ -189,6 +189,17 @@ def test_every_field_and_every_derived_number_can_be_asked_for() -> None:
     assert [condition for condition in asked if condition not in judged and "bubble_with_head" not in condition] == []
 
 
+def test_candidates_that_break_different_rules_have_no_fault_in_common() -> None:
+    text = PLAN.replace("nodes = 2", "nodes in [2, 4]")
+
+    def said_of(*rules: str) -> list[str]:
+        lines = "\n".join(f"  require {rule}" for rule in rules)
+        return [one.code for one in faults(analysis_of(f"{text}policy house {{\n{lines}\n}}\n"))]
+
+    assert said_of("cluster.nodes <= 2", "cluster.nodes != 2") == ["PLN035"]
+    assert said_of("cluster.nodes < 2", "cluster.nodes != 2") == ["PLN090"]
+
+
 def test_two_rules_without_a_name_are_two_faults_at_one_place() -> None:
     longer = "parallel.pipeline <= 2 and parallel.tensor <= 8 and cluster.nodes"
     text = f"{PLAN}policy house {{\n  require {longer} == 2\n  require {longer} == 2 and 1 < cluster.nodes\n}}\n"
