@@ -1,8 +1,9 @@
 """A stated version has a fault that later ones do not have.
 
 Why: some releases hang or compute something else, and the next one mended it: NCCL 2.29.2 hangs, NCCL before
-    2.17 hangs with `CUDA_LAUNCH_BLOCKING`, and transformers 4.48.0 adds up losses over accumulation steps where
-    it should average them, so that the gradient is that of a higher learning rate.
+    2.17 hangs with `CUDA_LAUNCH_BLOCKING`, DeepSpeed before 0.16 loads its checkpoints in a way that PyTorch
+    refuses from 2.6 on, and transformers 4.48.0 adds up losses over accumulation steps where it should average
+    them, so that the gradient is that of a higher learning rate.
 
 Example:
     gpu card { memory = 80 GiB  bf16 = true }
@@ -31,7 +32,8 @@ Instead:
 Fix: use the release that the help names. `--unsafe-fixes` writes it; what is installed has to follow.
 
 Source: pytorch/pytorch#174338 (NCCL 2.29.2), pytorch/pytorch#97843 (NCCL before 2.17),
-    huggingface/transformers#35663 and #35651 (4.48.0).
+    huggingface/transformers#35663 and #35651 (4.48.0); deepspeed 0.15.4 and 0.16.0,
+    runtime/checkpoint_engine/torch_checkpoint_engine.py, and torch 2.13, serialization.py (weights_only).
 
 Versions: the releases that are named.
 """
@@ -92,9 +94,23 @@ def _trainer_accumulates(plan: Plan, facts: Facts) -> bool:
     return by_trainer and known(passes) and 1 < passes
 
 
+def _refuses_whole_objects(plan: Plan, facts: Facts) -> bool:
+    """Whether DeepSpeed loads by a PyTorch that takes nothing but tensors unless it is told to."""
+    torch, is_told = version(plan, "torch"), is_on(variables(plan).get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", ""))
+    return facts.engine.runtime == "deepspeed" and torch is not None and (2, 6) <= torch and not is_told
+
+
 _BAD = (
     _Bad("nccl", (2, 29, 2), (2, 29, 3), "2.29.3", "hangs", _always),
     _Bad("nccl", (2,), (2, 17), "2.17", "hangs with blocking launches", _blocks),
+    _Bad(
+        "deepspeed",
+        (0,),
+        (0, 16),
+        "0.16.0",
+        "does not load its own checkpoints beside this torch",
+        _refuses_whole_objects,
+    ),
     _Bad("transformers", (4, 48), (4, 48, 1), "4.48.3", "does not average accumulated losses", _trainer_accumulates),
 )
 
