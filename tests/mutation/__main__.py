@@ -1,6 +1,6 @@
-"""`python -m tests.mutation`: the whole grid, which takes about half an hour, and its two counts.
+"""`python -m tests.mutation [TRAINER...]`: the whole grid, or that of some trainers' plans, and its two counts.
 
-Asks every consumer that is installed; Slurm too where it can be started.
+Takes a quarter of an hour on two idle cores. Slurm is asked where it can be started, the other consumers always.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ from pathlib import Path
 
 from tests.consumers.slurm_cluster import Cluster, why_not
 from tests.mutation.counting import counted, report
+from tests.mutation.harm import ALL
 from tests.mutation.judging import Judge, verdicts
+from tests.mutation.plans import PLANS
 from tests.mutation.slurm_consumer import NODES, PARTITIONS, consumer
 
 
 def main() -> int:
     """Judges every mutant and prints the counts; the status is 1 where something is missed or unexplained."""
+    unknown = set(sys.argv[1:]) - set(ALL)
+    if unknown:
+        print(f"no plans of {', '.join(sorted(unknown))}; there are {', '.join(ALL)}", file=sys.stderr)
+        return 2
     warnings.simplefilter("ignore")
     logging.disable(logging.ERROR)
     reason = why_not()
@@ -35,7 +41,8 @@ def main() -> int:
 
 
 def _judged(judge: Judge) -> int:
-    count = counted(verdicts(judge))
+    wanted = set(sys.argv[1:]) or set(ALL)
+    count = counted(verdicts(judge, plans=[clean for clean in PLANS if clean.trainer in wanted]))
     print(report(count, judge.num_answers), end="")
     return 1 if count.missed or count.unexplained or count.crashed else 0
 

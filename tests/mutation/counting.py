@@ -7,8 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tests.mutation.harm import HARM, MISSED, UNASKED
+from tests.mutation.harm import ALL, HARM, MISSED, UNASKED
 from tests.mutation.judging import Verdict
+
+#: A field without a value, and a value that no field takes: most of the grid's zeros and negative numbers.
+_OF_THE_LANGUAGE = {"PLN012", "PLN015"}
 
 
 class Count(NamedTuple):
@@ -80,12 +83,26 @@ def report(count: Count, num_answers: int) -> str:
         f"precision: {_share(len(count.confirmed), errors)} of the errors are refused by a consumer",
         f"refused, or listed with the harm that is done in silence: {_share(explained, errors)} of the errors",
     ]
+    lines += [_of_trainer(count, trainer) for trainer in ALL]
     for title, part in (("missed", count.missed), ("missed, and known", count.known)):
         lines += [f"{title}: {len(part)}", *_by_reason(part)]
     lines += [f"errors that nothing explains: {len(count.unexplained)}", *_by_code(count.unexplained)]
     lines += [f"errors that pass in silence: {len(count.listed)}", *_by_code(count.listed)]
     lines += [f"planc failed: {len(count.crashed)}", *(f"  {verdict.mutant.name}" for verdict in count.crashed[:20])]
     return "\n".join(lines) + "\n"
+
+
+def _of_trainer(count: Count, trainer: str) -> str:
+    """Both counts of the plans of one trainer, and that of the errors by rules, not of values that no field takes."""
+    own = Count(*(tuple(verdict for verdict in part if verdict.mutant.clean.trainer == trainer) for part in count))
+    errors = (*own.confirmed, *own.listed, *own.unexplained)
+    refused = len(own.confirmed) + len(own.missed) + len(own.known)
+    by_rules = [verdict for verdict in errors if not set(verdict.codes) & _OF_THE_LANGUAGE]
+    seen = sum(1 for verdict in own.confirmed if not set(verdict.codes) & _OF_THE_LANGUAGE)
+    return (
+        f"  {trainer}: recall {_share(len(own.confirmed), refused)}, "
+        f"precision {_share(len(own.confirmed), len(errors))}, of errors by rules and targets {_share(seen, len(by_rules))}"
+    )
 
 
 def _share(part: int, whole: int) -> str:
