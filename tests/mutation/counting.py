@@ -101,7 +101,8 @@ def _of_trainer(count: Count, trainer: str) -> str:
     seen = sum(1 for verdict in own.confirmed if not set(verdict.codes) & _OF_THE_LANGUAGE)
     return (
         f"  {trainer}: recall {_share(len(own.confirmed), refused)}, "
-        f"precision {_share(len(own.confirmed), len(errors))}, of errors by rules and targets {_share(seen, len(by_rules))}"
+        f"precision {_share(len(own.confirmed), len(errors))}, "
+        f"of errors by rules and targets {_share(seen, len(by_rules))}"
     )
 
 
