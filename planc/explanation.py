@@ -6,6 +6,7 @@ explained is what was done.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
@@ -29,6 +30,8 @@ MEMORY_NOTE = (
 STEP_TIME = "step.measured"
 
 _LONGEST_INTEGER = 4096  # bits of an integer that JSON is given as a number; Python refuses to write much longer ones
+_LONG = re.compile(r"(?<![\d.])\d{5,}(?![\d.]*e)")
+_MANY = 10**12  # tokens, from which on they are rounded as people say them
 _PLAIN = frozenset((int, float, Fraction))
 
 
@@ -99,7 +102,7 @@ def value_text(path: str, value: Any, unit: str = "") -> str:
     if isinstance(value, Record):
         return value.word or "set"
     if isinstance(value, Amount):
-        return amount_text(value)
+        return _grouped(amount_text(value))
     if isinstance(value, tuple):
         return f"[{', '.join(value_text(path, item, unit) for item in value)}]"
     name = path.removesuffix("[]")
@@ -298,11 +301,13 @@ def _in_unit(value: Any, unit: str) -> str:
     if unit == "FLOP/s":
         return amounts.rate_text(value)
     if unit == "GPU s":
-        return amounts.gpu_time_text(value)
+        return _grouped(amounts.gpu_time_text(value))
     if unit == "J":
-        return amounts.energy_text(value)
+        return _grouped(amounts.energy_text(value))
     if unit == "share":
-        return amounts.percent_text(value)
+        return _grouped(amounts.percent_text(value))
+    if unit == "tokens" and _MANY <= value:
+        return f"{amounts.parameters_text(value)} tokens"
     if unit in ("count", "word"):
         return _count(value)
     if unit == "tokens/s":
@@ -312,5 +317,28 @@ def _in_unit(value: Any, unit: str) -> str:
 
 def _count(value: Any) -> str:
     """A count as the language writes it, in groups of three digits if it is long."""
-    text = amounts.count_text(value)
-    return f"{int(text):_}" if text.isdigit() and 5 < len(text) else text
+    return _grouped(amounts.count_text(value))
+
+
+def _grouped(text: str) -> str:
+    """A text with the digits of its whole numbers in groups of three, from five of them on."""
+    return _LONG.sub(lambda match: f"{int(match[0]):_}", text)
+
+
+def needs_text(plan: Plan, missing: tuple[str, ...], most: int) -> str:
+    """What would supply a number: fields that are not set, and fields that are, which would have to be others."""
+    names = [name for name in missing if name != STEP_TIME]
+    absent = [name for name in names if _is_absent_from(plan, name)]
+    found = _listed("it needs", absent, most)
+    return found + _listed("it is known for another", [name for name in names if name not in absent], most)
+
+
+def _listed(verb: str, names: list[str], most: int) -> str:
+    more = f" and {len(names) - most} more" if most < len(names) else ""
+    return f"; {verb} {', '.join(f'`{name}`' for name in names[:most])}{more}" if names else ""
+
+
+def _is_absent_from(plan: Plan, path: str) -> bool:
+    """Whether a field has no value in the plan, or is none."""
+    located = plan.find(path)
+    return located is None or located.value is None or isinstance(located.value, Unknown)

@@ -41,6 +41,8 @@ def run(arguments: list[str]) -> int:
     plans = chosen_plans(analysis.plans, options.plan, options.file) if analysis.plans or not failed else []
     given = {} if step_seconds is None else {STEP_TIME: step_seconds}
     _refuse_unknown(plans, options.why)
+    if given:
+        _warn_of_impossible(plans, given, options.step_time)
     ranks = _ranks(plans, options)
     if options.output_format == "json":
         _write_json(plans, given, options.why, ranks)
@@ -96,12 +98,32 @@ def _write_trees(plans: list[Plan], given: dict[str, Any], why: list[str]) -> No
 
 
 def _refuse_unknown(plans: list[Plan], why: list[str]) -> None:
-    from planc.showing.why import is_path, known_paths
+    from planc.diagnostics.amounts import either
+    from planc.showing.why import is_path, known_paths, named_like
 
     for path in why:
         if plans and not any(is_path(plan, path) for plan in plans):
-            hint = output.did_you_mean(path, known_paths(plans))
+            known = known_paths(plans)
+            alike = either([f"`{name}`" for name in named_like(path, known)])
+            hint = f"; did you mean {alike}?" if alike else output.did_you_mean(path, known)
             raise CannotWork(f"no number and no field {output.quoted(path)}{hint}; `planc explain --all` lists them")
+
+
+def _warn_of_impossible(plans: list[Plan], given: dict[str, Any], written: str) -> None:
+    """Says of a measured time that no card could be so fast."""
+    from planc.explanation import value_text
+    from planc.facts.engine import engines
+    from planc.facts.facts import Facts
+    from planc.plan.model import Unknown
+
+    for plan in plans:
+        facts = Facts(plan, engines(plan)[0], given)
+        used = facts["step.mfu"] if isinstance(facts["step.hfu"], Unknown) else facts["step.hfu"]
+        if not isinstance(used, Unknown) and 1 < used:
+            output.complain(
+                f"planc: warning: --step-time {output.quoted(written)} is impossible: the FLOPs of plan "
+                f"{output.quoted(plan.name)} would be {value_text('step.hfu', used)} of what its cards can do\n"
+            )
 
 
 def _ranks(plans: list[Plan], options: argparse.Namespace) -> list[range] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
@@ -55,6 +56,12 @@ class Facts:
     def unknown(self, paths: tuple[str, ...]) -> list[tuple[str, Unknown]]:
         """Those of the paths that are not known, each with the reason."""
         return [(path, value) for path in paths if isinstance(value := self[path], Unknown)]
+
+    @property
+    def has_experts(self) -> bool:
+        """Whether the model has experts, or may have some."""
+        count = self["model.experts.count"]
+        return not (isinstance(count, Unknown) and count.unset)
 
     def changed(self, given: Mapping[str, Any], engine: Engine | None = None) -> Facts:
         """The facts of the same plan with other values of fields or facts, or of another engine."""
@@ -158,7 +165,9 @@ def _touched(paths: frozenset[str]) -> frozenset[str]:
     """These fields and facts, and all facts that depend on one of them."""
     found = set(paths)
     while True:
-        more = {path for path, names in _INPUTS.items() if path not in found and any(name in found for name, _ in names)}
+        more = {
+            path for path, names in _INPUTS.items() if path not in found and any(name in found for name, _ in names)
+        }
         if not more:
             return frozenset(found)
         found |= more
@@ -182,6 +191,15 @@ def _staged(inputs: Mapping[str, tuple[tuple[str, str], ...]]) -> frozenset[str]
         if not more:
             return frozenset(found)
         found |= more
+
+
+#: What a path says of a number that is of experts.
+_OF_EXPERTS = re.compile(r"(^|[._])(moe|experts?)([._]|$)")
+
+
+def of_experts(path: str) -> bool:
+    """Whether a derived number is one of experts, which says nothing where a model has none."""
+    return path in FACTS and _OF_EXPERTS.search(path) is not None
 
 
 FACTS = _collect()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from planc.facts.arithmetic import divide, growth, is_array, largest, product, real, where
+from planc.facts.budget import cost
 from planc.facts.fact import Fact
 from planc.facts.states import optimizer_width
 from planc.plan.model import Unknown
@@ -156,6 +157,26 @@ def failures(seconds: Any, lost: Any, mtbf: Any) -> Any:
     return divide(seconds + lost, mtbf)
 
 
+def whole_time(seconds: Any, lost: Any) -> Any:
+    """Time of the run with its saves and with what failures undo.
+
+    Formula: time of the run + lost time
+    Source: definition.
+    Assumes: as `checkpoint.overhead`.
+    """
+    return seconds + lost
+
+
+def whole_gpu_time(seconds: Any, world: Any) -> Any:
+    """Time of the run with saves and failures, summed over its cards.
+
+    Formula: time of the run with them x ranks
+    Source: definition.
+    Assumes: as `checkpoint.overhead`.
+    """
+    return product(seconds, world)
+
+
 _IN_BACKGROUND = Unknown("what a save in the background costs is not derived in this version", ("checkpoint.async",))
 
 _ASYNC = "checkpoint.async?"
@@ -173,5 +194,8 @@ FACTS = (
     Fact("checkpoint.planned_interval", "s", planned_interval, ("checkpoint.every", "step.taken?")),
     Fact("checkpoint.overhead", "share", overhead, ("checkpoint.planned_interval", "checkpoint.save_time", "world.mtbf", _ASYNC)),
     Fact("checkpoint.lost", "s", lost_time, ("train.time", "checkpoint.overhead")),
+    Fact("checkpoint.run_time", "s", whole_time, ("train.time", "checkpoint.lost")),
+    Fact("checkpoint.run_gpu_time", "GPU s", whole_gpu_time, ("checkpoint.run_time", "world.size")),
+    Fact("checkpoint.run_cost", "money", cost, ("checkpoint.run_gpu_time", "cluster.price_per_gpu")),
     Fact("checkpoint.failures", "count", failures, ("train.time", "checkpoint.lost", "world.mtbf")),
 )  # fmt: skip

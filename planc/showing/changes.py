@@ -10,7 +10,7 @@ from planc.diagnostics.amounts import number_text
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.explanation import STEP_TIME, field_of, reason_text, short_text, value_text, view_of
 from planc.facts.engine import Engine, engines
-from planc.facts.facts import FACTS, Facts
+from planc.facts.facts import FACTS, Facts, of_experts
 from planc.plan.evaluate import FAULTY
 from planc.plan.model import Located, Origin, Plan, Record, Unknown
 from planc.plan.units import Amount
@@ -97,12 +97,11 @@ def change_text(change: Change) -> str:
         return ""
     if change.unit == "share":
         return f"{_signed(100 * (new - old))} points"
-    if old == 0 or new == 0 or (old < 0) != (new < 0):
+    if old <= 0 or new <= 0:  # of what is missing, a share says nothing
         return ""
-    if 10 <= abs(new / old):
+    if 10 <= new / old:
         return f"x {number_text(new / old)}"
-    share = 100 * (new - old) / abs(old)
-    return f"{_signed(share)} %"
+    return f"{_signed(100 * (new - old) / old)} %"
 
 
 def _signed(value: float) -> str:
@@ -172,8 +171,9 @@ def _options(plan: Plan) -> Iterator[tuple[str, Side]]:
 def _numbers(old: Plan, new: Plan, given: dict[str, Any]) -> Iterator[Change]:
     """The derived numbers that differ; what the fullest stage needs stands as `memory.*`, not as `stage.*`."""
     pairs = [(Facts(old, left, given), Facts(new, right, given)) for left, right in _pairs(old, new)]
+    are_dense = not any(facts.has_experts for pair in pairs for facts in pair)
     for path, fact in FACTS.items():
-        if path.startswith("stage."):
+        if path.startswith("stage.") or (are_dense and of_experts(path)):
             continue
         alike: dict[tuple[str, str], list[str]] = {}
         sides: dict[tuple[str, str], tuple[Side, Side]] = {}

@@ -34,7 +34,7 @@ def _of_plan(changes: Changes) -> Iterator[str]:
     yield f"**plan {name}**: {counts_text(changes)}"
     first = headlines(changes)
     if first:
-        yield from ("", *_table(first, {change: HEADLINES[change.path] for change in first}))
+        yield from ("", *_table(first, {change: _named(HEADLINES[change.path], change) for change in first}))
     if changes.stated:
         yield from ("", "```diff", *(line for change in changes.stated for line in _field(change)), "```")
     yield from _diagnostics(changes.found)
@@ -65,7 +65,12 @@ def _table(changes: tuple[Change, ...], names: dict[Change, str]) -> Iterator[st
 
 
 def _name(change: Change) -> str:
-    return f"{_code(change.path)}{f' ({change.engine})' if change.engine else ''}"
+    return _named(_code(change.path), change)
+
+
+def _named(name: str, change: Change) -> str:
+    """A name with the engines that have these values, where a plan's differ."""
+    return f"{name} ({change.engine})" if change.engine else name
 
 
 def _cell(side: Side) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planc.diagnostics.text import visible
-from planc.explanation import MEMORY_NOTE, Explanation, Number
-from planc.plan.model import Unknown
+from planc.explanation import MEMORY_NOTE, Explanation, Number, needs_text
+from planc.plan.model import Plan, Unknown
 from planc.showing.origins import origin_text, place_text
 
 
@@ -20,16 +20,16 @@ def full_text(found: Explanation) -> str:
     )
     lines.extend(("", "derived numbers"))
     for path in dict.fromkeys(number.path for number in found.numbers):
-        lines.extend(_number_lines([number for number in found.numbers if number.path == path]))
+        lines.extend(_number_lines(found.plan, [number for number in found.numbers if number.path == path]))
     lines.extend(("", f"note: {MEMORY_NOTE}"))
     return "\n".join(lines) + "\n"
 
 
-def _number_lines(numbers: list[Number]) -> list[str]:
+def _number_lines(plan: Plan, numbers: list[Number]) -> list[str]:
     """The lines of one derived number, which several engines may give different values."""
     first = numbers[0]
     stages = "" if first.stage is None else f" (stage {first.stage})"
-    values = ", ".join(_value(number) + _of_engines(number) for number in numbers) + stages
+    values = ", ".join(_value(plan, number) + _of_engines(number) for number in numbers) + stages
     lines = [f"  {first.path} = {values}", f"      {first.meaning}", f"      formula: {first.formula}"]
     for number in numbers:
         inputs = ", ".join(f"{given.path} = {visible(given.text)}" for given in number.inputs)
@@ -42,11 +42,10 @@ def _number_lines(numbers: list[Number]) -> list[str]:
     return lines
 
 
-def _value(number: Number) -> str:
+def _value(plan: Plan, number: Number) -> str:
     if not isinstance(number.value, Unknown):
         return visible(number.text)
-    needs = f"; it needs {', '.join(f'`{path}`' for path in number.missing)}" if number.missing else ""
-    return f"unknown: {visible(number.text)}{needs}"
+    return f"unknown: {visible(number.text)}{needs_text(plan, number.missing, len(number.missing))}"
 
 
 def _of_engines(number: Number) -> str:

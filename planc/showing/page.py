@@ -8,7 +8,7 @@ from typing import Any
 
 from planc.diagnostics.amounts import parameters_text, percent_text, time_text
 from planc.diagnostics.text import visible
-from planc.explanation import STEP_TIME, reason_text, short_text, value_text
+from planc.explanation import STEP_TIME, needs_text, reason_text, short_text, value_text
 from planc.facts.dominant import Dominant, sentence
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
@@ -40,14 +40,17 @@ def page_text(plan: Plan, given: dict[str, Any], width: int) -> str:
 
 def _header(facts: Facts, width: int) -> Iterator[str]:
     """What is trained, on what, how it is split, and in what portions."""
-    model = (_text(facts, "model"), f"{_text(facts, 'model.total_parameters')}, {_text(facts, 'model.layers')} layers")
+    model = (
+        _text(facts, "model"),
+        f"{_text(facts, 'model.total_parameters')}, {_many(facts, 'model.layers', 'layer')}",
+    )
     yield from _labelled("model", ": ".join(model), width)
     nodes = f"{_text(facts, 'cluster.nodes')} x {_text(facts, 'cluster.gpus_per_node')}"
     yield from _labelled("cards", f"{nodes} {_text(facts, 'cluster.gpu')}, {_text(facts, 'world.size')}", width)
     yield from _labelled("split", _joined(_split(facts), "; "), width)
-    tokens = f"{_text(facts, 'batch.sequence_length')} tokens, {_text(facts, 'batch.tokens')}"
-    passes = f"{_text(facts, 'batch.accumulation')} micro batches of {_text(facts, 'batch.micro')}"
-    yield from _labelled("batch", f"{_text(facts, 'batch.global')} samples of {tokens}; {passes}", width)
+    tokens = f"{_many(facts, 'batch.sequence_length', 'token')}, {_text(facts, 'batch.tokens')}"
+    passes = f"{_many(facts, 'batch.accumulation', 'micro batch')} of {_text(facts, 'batch.micro')}"
+    yield from _labelled("batch", f"{_many(facts, 'batch.global', 'sample')} of {tokens}; {passes}", width)
     words = (_text(facts, "precision"), f"recompute {_text(facts, 'recompute')}", _text(facts, "optimizer"))
     yield from _labelled("mode", _joined(words, ", "), width)
 
@@ -125,6 +128,9 @@ def _run(facts: Facts, width: int) -> Iterator[str]:
         texts = _joined((_known(facts, path) for path in paths), ", ")
         whole = _joined((value_text("train.steps", steps), _known(facts, "train.tokens")), ", ")
         yield from _labelled("run", f"{whole}{f': {texts}' if texts else ''}", width)
+        whole = _joined((_known(facts, f"checkpoint.run_{name}") for name in ("time", "gpu_time", "cost")), ", ")
+        if whole:
+            yield from _labelled("", f"with saves and failures: {whole}", width)
     section = facts.plan.find("checkpoint")
     if section is not None and section.value is not None:
         found = (("checkpoint.size", "{}"), ("checkpoint.planned_interval", "planned every {}"),
@@ -149,9 +155,7 @@ def _unknown(facts: Facts, width: int) -> Iterator[str]:
             located is not None and not isinstance(located.value, Unknown) and located.value is not None
         )
         if isinstance(value, Unknown) and is_wanted and value.missing != (STEP_TIME,):  # which `step.time` stands for
-            names = [f"`{name}`" for name in value.missing if name != STEP_TIME]
-            more = f" and {len(names) - _MOST_NAMED} more" if _MOST_NAMED < len(names) else ""
-            needs = f"; it needs {', '.join(names[:_MOST_NAMED])}{more}" if names else ""
+            needs = needs_text(facts.plan, value.missing, _MOST_NAMED)
             reason = "the plan has errors" if value.reason == FAULTY.reason else reason_text(value)
             text = f"{path}: {reason}{needs}"
             yield from _labelled("unknown", visible(text), width)
@@ -171,6 +175,12 @@ def _text(facts: Facts, path: str) -> str:
     if path == "model.total_parameters":
         return f"{parameters_text(value)} parameters"
     return visible(value_text(path, value))
+
+
+def _many(facts: Facts, path: str, noun: str) -> str:
+    """A count with its noun: `1 layer`, `? layers`, `16_384 tokens`."""
+    several = noun + ("es" if noun.endswith("ch") else "s")
+    return f"{_text(facts, path)} {noun if facts[path] == 1 else several}"
 
 
 def _known(facts: Facts, path: str, form: str = "{}") -> str:

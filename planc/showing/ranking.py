@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.text import visible
-from planc.explanation import reason_text
+from planc.explanation import needs_text, reason_text
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.facts.groups import GROUPS, Group, Layout, group_of, index_of, layout_of, members, size_of
@@ -43,7 +43,7 @@ def ranks_text(plan: Plan, chosen: Sequence[range], width: int) -> str:
     lines = [f"plan {visible(plan.name)} ({place_text(plan.span)})"]
     for found in _placements(plan):
         if isinstance(found, Unknown):
-            needs = f"; it needs {', '.join(f'`{path}`' for path in found.missing)}" if found.missing else ""
+            needs = needs_text(plan, found.missing, len(found.missing))
             lines.append(f"no groups of ranks: {visible(reason_text(found))}{needs}")
             continue
         lines.extend(("", *_lines(found, chosen, width)))

@@ -5,7 +5,8 @@ A subtree that stands in the tree already is not written again, so that a tree i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -23,11 +24,13 @@ from planc.explanation import (
 )
 from planc.facts.engine import engines
 from planc.facts.evidence import evidence_of
-from planc.facts.facts import FACTS, STAGE, Facts
+from planc.facts.facts import FACTS, STAGE, Facts, of_experts
 from planc.plan.model import Located, Origin, Plan, Record, Unknown
 from planc.plan.solve import equation_of
 from planc.showing.origins import origin_text
 
+_PART = re.compile(r"[^._\s]+")
+_MOST_ALIKE = 4  # numbers that are named for what is none
 _MOST_STAGES = 8  # whose values stand beside that of the fullest
 
 
@@ -69,6 +72,15 @@ def known_paths(plans: list[Plan]) -> list[str]:
     return list(dict.fromkeys((*FACTS, *fields)))
 
 
+def named_like(word: str, known: Iterable[str]) -> list[str]:
+    """The paths that have all parts of a word among theirs, `mfu` or `energy cost`: whole names and totals first."""
+    parts = set(_PART.findall(word))
+    found = [(path, _PART.findall(path)) for path in known]
+    alike = [(path, own) for path, own in found if parts and parts <= set(own)]
+    alike.sort(key=lambda pair: (pair[0].rpartition(".")[2] != word, "total" not in pair[1], len(pair[1])))
+    return [path for path, _ in alike][:_MOST_ALIKE]
+
+
 def trees(plan: Plan, path: str, given: dict[str, Any]) -> tuple[Tree, ...]:
     """The tree of a number for each engine that trains the plan, one for those with the same tree."""
     found: list[Tree] = []
@@ -86,6 +98,11 @@ def trees(plan: Plan, path: str, given: dict[str, Any]) -> tuple[Tree, ...]:
 def tree_text(tree: Tree, of_several: bool, width: int) -> str:
     """The tree as indented lines of at most `width` columns, as far as words allow."""
     engine = f" [{', '.join(tree.engines)}]" if of_several else ""
+    root = tree.root
+    if root.path not in FACTS and isinstance(root.value, Unknown) and root.value.unset:
+        section, _, name = root.path.rpartition(".")
+        alike = named_like(name, [path for path in FACTS if path.rpartition(".")[0] == section])
+        engine += f"; derived: {', '.join(f'`{path}`' for path in alike)}" if alike else ""
     return "".join(f"{line.rstrip()}\n" for line in _lines(tree.root, ("", ""), width, engine, set()))
 
 
@@ -128,6 +145,8 @@ def _terms(facts: Facts, names: tuple[str, ...], seen: set[str]) -> Iterator[Ter
     for name in names:
         own = name.removesuffix("[]")
         if own == STAGE and own != name:
+            continue
+        if of_experts(own) and not facts.has_experts:
             continue
         view = view_of(facts, own) if own != name else facts
         term = _term(view, own, seen)

@@ -258,7 +258,27 @@ def test_markdown_holds_what_a_plan_wrote_in_code_alone(folder: Path) -> None:
     outside = [line for line in lines if line not in fence]
     assert not any("@all" in line for line in outside)
     assert "| `world.replicas` | `8` | `4` | -50 % |" in lines
+    assert not any("moe" in line for line in lines)
     assert text.count("<details>") == text.count("</details>") == 2
+
+
+def test_markdown_names_the_engines_of_its_first_table(tmp_path: Path) -> None:
+    plan = ROOT / "examples" / "finetune-8b.plan"
+    lines = shown(tmp_path, str(plan), "--set", "batch.micro=2", "--markdown").splitlines()
+    first = lines[: lines.index("```diff")]
+    assert [line.split(" | ")[0] for line in first if line.startswith("| memory")] == [
+        "| memory (fsdp2)",
+        "| memory (deepspeed)",
+    ]
+
+
+def test_of_what_is_missing_no_share_is_told(tmp_path: Path) -> None:
+    plan = ROOT / "examples" / "finetune-8b.plan"
+    (compared,) = data(tmp_path, str(plan), "--set", "batch.micro=8")
+    (small,) = data(tmp_path, str(plan), "--set", "batch.micro=4")
+    free = [each for each in compared["plans"][0]["numbers"] if each["path"] == "memory.free"]
+    assert free and all(each["new"]["value"] < 0 and each["difference"] == "" for each in free)
+    assert small
 
 
 def test_colours_are_as_asked(folder: Path) -> None:

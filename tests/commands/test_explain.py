@@ -68,7 +68,7 @@ def test_a_step_time_gives_tokens_per_second_and_mfu(tmp_path: Path) -> None:
     text = SEVEN.replace("STAGE", "0").replace("bf16 = true", "bf16 = 500 TFLOPS")
     text = text.replace("micro = 1", "micro = 1  sequence_length = 8Ki")
     found = numbers(explained(tmp_path, text, "--step-time", "10s"))
-    assert found["step.tokens_per_second"]["text"] == "52429 tokens/s"
+    assert found["step.tokens_per_second"]["text"] == "52_429 tokens/s"
     assert found["step.tokens_per_second_per_card"]["value"] == 6553.6
     weights = 6_738_415_616 - 32_000 * 4096 - 65 * 4096
     flops = 6 * weights + 6 * 32 * 8192 * 4096
@@ -78,6 +78,17 @@ def test_a_step_time_gives_tokens_per_second_and_mfu(tmp_path: Path) -> None:
     assert found["flops.peak"]["text"] == "500 TFLOPS"
     fast = numbers(explained(tmp_path, text, "--step-time", "500ms"))["step.tokens_per_second"]
     assert fast["text"] == "1_048_576 tokens/s"
+
+
+def test_a_step_time_beyond_the_peak_is_called_impossible(tmp_path: Path) -> None:
+    plan = str(ROOT / "examples" / "finetune-8b.plan")
+    for arguments in ((), ("--all",), ("--output-format", "json")):
+        outcome = planc("explain", plan, "--step-time", "1us", *arguments, cwd=tmp_path)
+        assert (outcome.returncode, outcome.stderr.count("\n")) == (0, 1)
+        start = "planc: warning: --step-time `1us` is impossible: the FLOPs of plan `finetune` would be "
+        assert outcome.stderr.startswith(start)
+        assert outcome.stdout
+    assert planc("explain", plan, "--step-time", "1min", cwd=tmp_path).stderr == ""
 
 
 def test_an_unknown_number_says_what_would_supply_it(tmp_path: Path) -> None:
@@ -218,6 +229,8 @@ def test_a_step_time_gives_the_cost_of_the_run(tmp_path: Path) -> None:
     assert found["checkpoint.planned_interval"]["text"] == "5 min"
     assert found["checkpoint.overhead"]["value"] == pytest.approx(0.4, abs=0.001)
     assert found["checkpoint.best_interval"]["text"] == "4.266 h"
+    for path, text in (("run_time", "16.67 h"), ("run_gpu_time", "133.4 GPU-hours"), ("run_cost", "266.8 USD")):
+        assert found[f"checkpoint.{path}"]["text"] == text
     power = next(given for given in found["train.energy"]["inputs"] if given["path"] == "cluster.gpu.power")
     assert power["text"] == "500 W"
 

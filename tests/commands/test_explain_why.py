@@ -117,5 +117,46 @@ def test_a_name_that_there_is_not(tmp_path: Path, path: str, meant: str) -> None
     assert outcome.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("mfu", "`step.mfu` or `step.mfu_full_attention`"), ("energy_cost", "`train.energy_cost`"),
+        ("cost", "`train.cost`, `train.energy_cost` or `checkpoint.run_cost`"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_name_leads_to_the_names_that_have_it(tmp_path: Path, path: str, meant: str) -> None:
+    (tmp_path / "a.plan").write_text(CLEAN)
+    outcome = planc("explain", "a.plan", "--why", path, cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert f"`{path}`; did you mean {meant}?; " in outcome.stderr
+
+
+def test_a_field_that_is_not_set_leads_to_what_is_derived(tmp_path: Path) -> None:
+    assert (
+        why(tmp_path, "model.parameters")
+        .splitlines()[0]
+        .startswith("model.parameters = unknown: `model.parameters` is not set; derived: `model.total_parameters`, ")
+    )
+
+
+def test_numbers_of_experts_are_left_out_where_there_are_none(tmp_path: Path) -> None:
+    experts = CLEAN.replace("heads =", "experts { count = 8  top_k = 2  ffn = 512 }  heads =", 1)
+    assert experts != CLEAN
+    paths = [
+        [term["path"] for term in every_term(tree(tmp_path, "memory.total", text)[0]["term"])]
+        for text in (CLEAN, experts)
+    ]
+    assert not any("moe" in path or "expert" in path.replace("parallel.expert", "") for path in paths[0])
+    assert any("moe" in path for path in paths[1])
+    assert why(tmp_path, "model.moe_layers").startswith("model.moe_layers = 0 layers")
+
+
+def test_a_constant_is_told_once_with_its_source(tmp_path: Path) -> None:
+    lines = why(tmp_path, "memory.total").splitlines()
+    assert len([line for line in lines if "768 MiB = CONTEXT_BYTES: " in line]) == 1
+    (formula,) = (line for line in lines if "formula: 768 MiB + 768 MiB x (1 for the group" in line)
+    assert formula
+
+
 def test_lines_are_wrapped_to_the_terminal(tmp_path: Path) -> None:
     assert all(len(line) <= 100 for line in why(tmp_path, "memory.weights").splitlines())

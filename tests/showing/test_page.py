@@ -147,7 +147,55 @@ def test_the_run_and_a_measured_step() -> None:
     assert re.match(r"step     3\.6 s measured, [\d.]+ m?s predicted; ", step)
     run = next(line for line in lines if line.startswith("run      "))
     assert run == "run      1000 steps, 262_144_000 tokens: 1 h, 16 GPU-hours, 32 USD"
+    assert not any("with saves" in line for line in lines)
     assert " predicted; " in next(line for line in page(DEEP) if line.startswith("step     "))
+
+
+def test_saves_and_failures_stand_beside_the_run_without_them() -> None:
+    saved = DEEP.replace(
+        "duration = 1_000 steps }", "duration = 1_000k steps }  checkpoint { every = 100 steps  write_time = 20 s }"
+    )
+    saved = saved.replace("price_per_gpu", "mtbf_per_gpu = 10_000 h  price_per_gpu")
+    plan = plan_of(saved)
+    lines = page_text(plan, {STEP_TIME: 3.6}, 100).splitlines()
+    at = next(at for at, line in enumerate(lines) if line.startswith("run      "))
+    assert lines[at] == "run      1_000_000 steps, 262_144_000_000 tokens: 41.67 d, 16_000 GPU-hours, 32_000 USD"
+    match = re.fullmatch(r" {9}with saves and failures: ([\d.]+) d, ([\d_]+) GPU-hours, ([\d_]+) USD", lines[at + 1])
+    assert match
+    overhead = plan_facts(plan).changed({STEP_TIME: 3.6})["checkpoint.overhead"]
+    assert float(match[1]) == pytest.approx(41.67 / (1 - overhead), rel=1e-3)
+    assert int(match[3]) == pytest.approx(32_000 / (1 - overhead), rel=1e-3)
+
+
+def test_one_of_a_thing_is_no_several() -> None:
+    alone = (
+        DEEP.replace("tensor = 2  pipeline = 4", "tensor = 8")
+        .replace("global = 64", "global = 2")
+        .replace("layers = 32", "layers = 1")
+    )
+    lines = page(alone)
+    assert lines[1].endswith(" parameters, 1 layer")
+    assert lines[4] == "batch    2 samples of 4096 tokens, 8192 tokens; 1 micro batch of 1"
+    assert page(alone.replace("nodes = 2", "nodes = 1").replace("global = 2", "global = 1"))[4].startswith(
+        "batch    1 sample of "
+    )
+
+
+def test_many_tokens_are_rounded_as_people_say_them() -> None:
+    text = DEEP.replace("1_000 steps", "15_000_000M tokens")
+    run = next(line for line in page(text) if line.startswith("run      "))
+    assert ", 15T tokens: " in run
+    assert re.search(r"\d[\d_]* steps", run)
+
+
+def test_a_field_that_is_set_is_not_said_to_be_needed() -> None:
+    text = (
+        DEEP.replace("[megatron]", "[deepspeed]")
+        .replace("pipeline = 4", "pipeline = 1")
+        .replace("bf16  train", "bf16  recompute = selective  train")
+    )
+    (unknown,) = (line for line in page(text, 1000) if line.startswith("unknown  memory.total"))
+    assert unknown.endswith("; it is known for another `recompute`")
 
 
 def test_the_limit_is_said_with_what_would_help() -> None:
