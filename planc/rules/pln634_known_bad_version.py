@@ -32,7 +32,7 @@ Instead:
 Fix: use the release that the help names. `--unsafe-fixes` writes it; what is installed has to follow.
 
 Source: pytorch/pytorch#174338 (NCCL 2.29.2), pytorch/pytorch#97843 (NCCL before 2.17),
-    huggingface/transformers#35663 and #35651 (4.48.0); deepspeed 0.15.4 and 0.16.0,
+    huggingface/transformers#35663, and trainer.py of 4.48.0 and 4.48.1; deepspeed 0.15.4 and 0.16.0,
     runtime/checkpoint_engine/torch_checkpoint_engine.py, and torch 2.13, serialization.py (weights_only).
 
 Versions: the releases that are named.
@@ -111,7 +111,7 @@ _BAD = (
         "does not load its own checkpoints beside this torch",
         _refuses_whole_objects,
     ),
-    _Bad("transformers", (4, 48), (4, 48, 1), "4.48.3", "does not average accumulated losses", _trainer_accumulates),
+    _Bad("transformers", (4, 48), (4, 48, 1), "4.48.1", "does not average accumulated losses", _trainer_accumulates),
 )
 
 RULE = Rule(Severity.WARNING, "plan", check, ("versions",))
