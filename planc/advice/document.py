@@ -7,15 +7,22 @@ from typing import Any
 
 from planc.advice.ladder import Ladder, Rung
 from planc.advice.layouts import Question, Trial, accumulation, replicas
+from planc.diagnostics.diagnostic import Diagnostic
 from planc.plan.model import Unknown
 
 VERSION = 1  # of the form of the JSON; a key that is removed or changes its meaning raises it, a new key does not
 
 
 def document(
-    asked: Question, assumed: Sequence[str], ladder: Ladder, chosen: Trial | None, plan: str, instead: Sequence[str]
+    asked: Question,
+    assumed: Sequence[str],
+    ladder: Ladder,
+    chosen: Trial | None,
+    plan: str,
+    instead: Sequence[str],
+    passed: Sequence[tuple[Trial, Sequence[Diagnostic]]],
 ) -> dict[str, Any]:
-    """The question, its rungs, and the advice with its plan, or what would do instead."""
+    """The question, its rungs, the advice with its plan and what it passed over, or what would do instead."""
     return {
         "version": VERSION,
         "question": {
@@ -32,6 +39,10 @@ def document(
         "advice": None if chosen is None else _trial(chosen),
         "plan": plan,
         "instead": list(instead),
+        "passed_over": [
+            {"layout": _trial(trial), "faults": [{"code": each.code, "message": each.message} for each in faults]}
+            for trial, faults in passed
+        ],
     }
 
 
@@ -60,6 +71,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "micro": layout.micro,
         "accumulation": accumulation(asked, layout),
         "recompute": layout.recompute,
+        "recompute_layers": layout.block or None,
         "fits": trial.fits,
         **{name: None if isinstance(value, Unknown) else float(value) for name, value in numbers.items()},
     }

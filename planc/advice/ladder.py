@@ -15,6 +15,7 @@ from planc.advice.layouts import (
     Question,
     Trial,
     is_possible,
+    layers_of_chunk,
     powers,
     replicas,
     tried,
@@ -177,7 +178,8 @@ def _distinct(trials: Sequence[Trial]) -> list[Trial]:
     found: dict[tuple[str, Layout], Trial] = {}
     for trial in trials:
         found.setdefault(
-            (trial.question.trainer.name, trial.layout._replace(micro=1, chunks=1, ends=0, recompute="none")), trial
+            (trial.question.trainer.name, trial.layout._replace(micro=1, chunks=1, ends=0, recompute="none", block=0)),
+            trial,
         )
     return list(found.values())
 
@@ -202,8 +204,25 @@ def _refined(asked: Question, skeleton: Layout, kinds: int) -> Iterator[Trial]:
                 break
             fitting, most = True, micro
             yield trial
+            if kind == "full" and asked.trainer.blocks:
+                yield from _in_blocks(asked, layout)
     if not fitting and smallest is not None:
         yield smallest
+
+
+def _in_blocks(asked: Question, layout: Layout) -> Iterator[Trial]:
+    """The layout with as few layers recomputed as let it fit; nothing if all have to be."""
+    best: Trial | None = None
+    least, most = 1, layers_of_chunk(asked, layout) - 1
+    while least <= most:  # each layer more needs less memory, so that halving finds the fewest
+        middle = (least + most) // 2
+        trial = tried(asked, layout._replace(block=middle))
+        if trial.fits:
+            best, most = trial, middle - 1
+        else:
+            least = middle + 1
+    if best is not None:
+        yield best
 
 
 def _data(asked: Question) -> list[tuple[Question, Layout]]:

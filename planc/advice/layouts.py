@@ -26,6 +26,7 @@ class Layout(NamedTuple):
 
     ends: layers of the last stage where the stages cannot be alike, or -2 and -1 where embedding and loss, or the loss
     alone, count as layers; 0 where all stages are alike.
+    block: layers of each chunk that full recomputation is limited to; 0 where it is of all.
     """
 
     tensor: int = 1
@@ -38,6 +39,7 @@ class Layout(NamedTuple):
     micro: int = 1
     recompute: str = "none"
     ends: int = 0
+    block: int = 0
 
 
 class Question(NamedTuple):
@@ -135,6 +137,7 @@ def _has(trainer: Trainer, layout: Layout) -> bool:
         and (layout.chunks == 1 or trainer.interleaved)
         and (not layout.shard or (trainer.hybrid and 2 <= layout.stage))
         and layout.recompute in trainer.recompute
+        and (not layout.block or trainer.blocks)
     )
 
 
@@ -162,6 +165,11 @@ def with_ends(asked: Question, layout: Layout) -> Layout:
     return layout._replace(ends=last) if layout.chunks == 1 and 0 < last else layout
 
 
+def layers_of_chunk(asked: Question, layout: Layout) -> int:
+    """The most layers of a chunk of a stage."""
+    return -(-(asked.layers - min(layout.ends, 0)) // (layout.pipeline * layout.chunks))
+
+
 def settings(asked: Question, layout: Layout) -> Mapping[str, Any]:
     """The fields of a plan that a layout decides, with their values; None for what it leaves unset."""
     data, sharded = replicas(asked, layout), layout.shard or replicas(asked, layout)
@@ -178,8 +186,8 @@ def settings(asked: Question, layout: Layout) -> Mapping[str, Any]:
         "batch.micro": layout.micro,
         "batch.accumulation": accumulation(asked, layout),
         "recompute": layout.recompute,
-        "recompute.method": None,
-        "recompute.layers": None,
+        "recompute.method": "block" if layout.block else None,
+        "recompute.layers": layout.block or None,
         "recompute.modules": None,
         "pipeline": "interleaved" if 1 < layout.chunks else "1f1b",
         "pipeline.chunks": layout.chunks if 1 < layout.chunks else None,

@@ -72,7 +72,8 @@ def layout_text(trial: Trial) -> str:
     words.append(f"stage {layout.stage}" + (f" over {layout.shard}" if layout.shard else ""))
     words.append(f"micro {layout.micro}")
     if layout.recompute != "none":
-        words.append(f"recompute {layout.recompute}")
+        some = f" of {plural(layout.block, 'layer')} a chunk" if layout.block else ""
+        words.append(f"recompute {layout.recompute}{some}")
     return ", ".join(words)
 
 

@@ -11,6 +11,7 @@ class Trainer(NamedTuple):
     emit: the targets of a plan for it. script: what its plan starts, unless it says so itself.
     stages: of ZeRO that it has with one pipeline stage, and `pipeline_stages` with several (none: it has no pipeline).
     hybrid: shares within groups and replicates over them. recompute: which kinds, from the cheapest.
+    blocks: full recomputation may be of some layers of a stage alone.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Trainer(NamedTuple):
     context: str
     expert: bool
     recompute: tuple[str, ...]
+    blocks: bool = False
 
 
 #: accelerate chooses DeepSpeed for stages 0 and 1, and FSDP2 for 2 and 3.
@@ -39,11 +41,11 @@ TRAINERS: dict[str, Trainer] = {
     ),
     "megatron": Trainer(
         "megatron", ("megatron", "torchrun"), "pretrain_gpt.py", (0, 1), (0, 1), False, True, True, True, "ring", True,
-        ("none", "selective", "full"),
+        ("none", "selective", "full"), True,
     ),
     "torchtitan": Trainer(
         "torchtitan", ("torchtitan", "torchrun"), "train.py", (2, 3), (2,), True, True, True, True, "ring",
-        True, ("none", "full"),
+        True, ("none", "selective", "full"),
     ),
 }  # fmt: skip
 

@@ -45,7 +45,8 @@ def written(given: Given, asked: Question, layout: Layout) -> str:
     lines.append(f"  shard {{ stage = {layout.stage}{f'  size = {size}' if size else ''} }}\n")
     batch = [given.batch, f"micro = {layout.micro}", _auto(asked, "batch.accumulation")]
     lines.append(f"  batch {{ {'  '.join(filter(None, batch))} }}\n")
-    lines.append(f"  recompute = {layout.recompute}\n")
+    block = f" {{ method = block  layers = {layout.block} }}" if layout.block else ""
+    lines.append(f"  recompute = {layout.recompute}{block}\n")
     text = f"{''.join(lines)}{given.closing}{_ends(given, asked.trainer)}}}\n"
     return format_text(text) or text
 

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from planc.commands.asking import Question as AskedFor
     from planc.diagnostics.diagnostic import Diagnostic
 
+    _Passed = tuple[tuple[Trial, tuple[Diagnostic, ...]], ...]
+
 #: Layouts of which the first that planc finds no fault with is taken.
 _CHECKED = 30
+
+#: Reasons that are shown of those for which layouts were passed over.
+_REASONS = 5
 
 
 def run(arguments: list[str]) -> int:
@@ -54,16 +59,16 @@ def run(arguments: list[str]) -> int:
     unknown = next((trial.total for rung in ladder.rungs for trial in rung.trials if not trial.fits), None)
     if ladder.least is None and isinstance(unknown, Unknown):
         raise CannotWork(f"no advice without numbers: {unknown.reason}")
-    chosen, refused = _first_without_fault(files, asked_for, ladder)
+    chosen, passed = _first_without_fault(files, asked_for, ladder)
     text = "" if chosen is None else written(asked_for.final, chosen.question, chosen.layout)
-    instead = () if chosen is not None else tuple(_instead(files, questions, ladder, refused))
+    instead = () if chosen is not None else tuple(_instead(files, questions, ladder, passed))
     if options.output_format == "json":
         import json
 
-        data = document(questions[0], asked_for.assumed, ladder, chosen, text, instead)
+        data = document(questions[0], asked_for.assumed, ladder, chosen, text, instead, passed)
         output.write(json.dumps(data, indent=2) + "\n")
     else:
-        lines = [*told(ladder, questions[0], asked_for.assumed), "", *_ending(chosen, instead)]
+        lines = [*told(ladder, questions[0], asked_for.assumed), "", *_ending(chosen, passed, instead)]
         output.write("".join(f"{visible(line)}\n" for line in lines))
         output.write("" if chosen is None or options.output is not None else f"\n{text}")
     if chosen is None:
@@ -73,7 +78,7 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
-def _ending(chosen: Trial | None, instead: tuple[str, ...]) -> Iterator[str]:
+def _ending(chosen: Trial | None, passed: _Passed, instead: tuple[str, ...]) -> Iterator[str]:
     from planc.advice.telling import layout_text, numbers
 
     if chosen is None:
@@ -82,22 +87,37 @@ def _ending(chosen: Trial | None, instead: tuple[str, ...]) -> Iterator[str]:
         return
     yield f"advice: {layout_text(chosen)}, trained by {chosen.question.trainer.name}"
     yield from (f"  {line}" for line in numbers(chosen))
+    if passed:
+        yield from (f"  {line}" for line in _passed_over(passed))
 
 
-def _first_without_fault(
-    files: Files, asked_for: AskedFor, ladder: Ladder
-) -> tuple[Trial | None, tuple[Diagnostic, ...]]:
-    """The first layout whose plan draws no fault but the known ones, and what the plan of the first of all drew."""
+def _passed_over(passed: _Passed) -> Iterator[str]:
+    """The layouts that did better and why none of them is advised, each reason once."""
+    from planc.advice.telling import layout_text
+
+    yield f"passed over: {plural(len(passed), 'layout')} of the ladder, whose plans are faulty"
+    first: dict[tuple[str, str], tuple[Trial, Diagnostic]] = {}
+    for trial, faults in passed:
+        for each in faults:
+            first.setdefault((each.code, each.message), (trial, each))
+    for trial, each in list(first.values())[:_REASONS]:
+        yield f"  {layout_text(trial)}: {each.message} ({each.code})"
+    if _REASONS < len(first):
+        yield f"  and {plural(len(first) - _REASONS, 'reason')} more; `--output-format json` has all of them"
+
+
+def _first_without_fault(files: Files, asked_for: AskedFor, ladder: Ladder) -> tuple[Trial | None, _Passed]:
+    """The first layout whose plan draws no fault but the known ones, and those before it with what their plans drew."""
     from planc.advice.writing import written
 
-    refused: tuple[Diagnostic, ...] = ()
+    passed: list[tuple[Trial, tuple[Diagnostic, ...]]] = []
     for trial in ladder.ranking[:_CHECKED]:
         found = _faults(files, written(asked_for.given, trial.question, trial.layout), asked_for.beside)
         found = tuple(each for each in found if (each.code, each.message) not in asked_for.known)
         if not found:
-            return trial, refused
-        refused = refused or found
-    return None, refused
+            return trial, tuple(passed)
+        passed.append((trial, found))
+    return None, tuple(passed)
 
 
 def _faults(files: Files, text: str, beside: Source | None) -> tuple[Diagnostic, ...]:
@@ -123,10 +143,11 @@ def _save(text: str, options: argparse.Namespace) -> None:
         output.write(f"\nwrote {visible(options.output)}\n")
 
 
-def _instead(files: Files, questions: list[Question], ladder: Ladder, refused: tuple[Diagnostic, ...]) -> Iterator[str]:
+def _instead(files: Files, questions: list[Question], ladder: Ladder, passed: _Passed) -> Iterator[str]:
     from planc.advice.falling_short import remedies
 
-    if refused:
+    if passed:
+        refused = passed[0][1]
         worst = next(filter(is_error, refused), refused[0])
         yield f"the best that fits is faulty: {worst.message} ({worst.code})"
     elif ladder.least is not None:

@@ -195,6 +195,36 @@ def test_a_policy_of_the_plan_holds_for_the_advice(tmp_path: Path) -> None:
     assert "no layout would do\n  the best that fits is faulty: policy `house` requires" in outcome.stdout
 
 
+def test_the_rule_of_a_policy_that_decides_is_named(tmp_path: Path) -> None:
+    text = (
+        (ROOT / "examples" / "finetune-8b.plan").read_text().replace("  precision", "  policies = [house]\n  precision")
+    )
+    house = 'policy house { whole = require shard.stage == 1  because "restarts read whole weights" }\n'
+    (tmp_path / "run.plan").write_text(text + house)
+    shown = advice(tmp_path, "run.plan")
+    assert "\nadvice: data 8, stage 1, " in shown
+    (passed,) = re.findall(r"^  passed over: (.*)\n    (.*)$", shown, re.M)
+    assert passed[0].endswith("of the ladder, whose plans are faulty")
+    assert "policy `house.whole` requires `shard.stage == 1`" in passed[1]
+    data = json.loads(planc("advise", "run.plan", "--output-format=json", cwd=tmp_path).stdout)
+    jsonschema.validate(data, json.loads(read_text("schemas/advise.schema.json")))
+    assert {each["layout"]["stage"] for each in data["passed_over"]} <= {0, 2, 3}
+    (tmp_path / "run.plan").write_text((ROOT / "examples" / "finetune-8b.plan").read_text())
+    assert "passed over" not in advice(tmp_path, "run.plan")
+
+
+def test_some_layers_alone_are_computed_again_where_that_fits(tmp_path: Path) -> None:
+    text = advice(tmp_path, *question("llama-3.1-405b", "h100-sxm-80gb", 2048))
+    words = re.search(r"^advice: .*, recompute full of (\d+) layers? a chunk, trained by megatron$", text, re.M)
+    assert words is not None
+    assert f"recompute = full {{ method = block  layers = {words[1]} }}\n" in text
+    outcome = planc("advise", *question("llama-3.1-405b", "h100-sxm-80gb", 2048), "--output-format=json", cwd=tmp_path)
+    data = json.loads(outcome.stdout)
+    jsonschema.validate(data, json.loads(read_text("schemas/advise.schema.json")))
+    assert (data["advice"]["recompute"], data["advice"]["recompute_layers"]) == ("full", int(words[1]))
+    assert "selective" in advice(tmp_path, *question("llama-3-8b", "h100-sxm-80gb", 8, "--trainer=torchtitan"))
+
+
 def test_the_ladder_as_data(tmp_path: Path) -> None:
     schema = json.loads(read_text("schemas/advise.schema.json"))
     outcome = planc("advise", *question("llama-3-8b", "h100-sxm-80gb", 16), "--output-format=json", cwd=tmp_path)
