@@ -16,7 +16,7 @@ CASES = {
     "an empty file": ("|", "use language gpu cluster model policy plan template", "from auto"),
     "the beginning of a block": (PARTS + "pl|", "plan template use", "model-parallel small"),
     "behind a block": (PARTS + "|", "plan use", "precision"),
-    "a path in quotes": ('use "pl|', "planc/gpus planc/models planc/policies/slurm parts.plan", "configs/config.json plan"),
+    "a path in quotes": ('use "pl|', "planc/gpus planc/policies/slurm parts.plan", "configs/config.json plan"),
     "a path in closed quotes": ('use "pl|"\n' + PARTS, "planc/gpus parts.plan", "plan"),
     "a path without quotes": ("use |", "planc/gpus", "plan"),
     "behind a path": ('use "planc/gpus"|', "", "plan use"),

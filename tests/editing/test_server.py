@@ -165,7 +165,9 @@ plan run {
 
     async def scenario(made: Editor) -> None:
         uri = made.open("a.plan", text)
-        assert set(await labels(made, uri, 'use "p|"\n')) == {"planc/gpus", "planc/models", "parts.plan"}
+        files = set(await labels(made, uri, 'use "p|"\n'))
+        own = {name for name in files if name.startswith("planc/policies/")}
+        assert files - own == {"planc/gpus", "planc/models", "parts.plan"} and "planc/policies/slurm" in own
         models = await labels(made, uri, "model =|")
         assert "small" in models and models["small"].detail == "model of parts.plan"
         fields = await labels(made, uri, "  par|")
@@ -298,6 +300,22 @@ def test_rename_changes_every_file_and_leaves_no_fault(tmp_path: Path) -> None:
             (uri, text[: text.index("model = small")].count("\n")),
             (made.uri("parts.plan"), 2),
         ]
+
+    run(tmp_path, scenario)
+
+
+def test_policies_that_come_with_planc_are_led_to_and_left_alone(tmp_path: Path) -> None:
+    text = 'use "planc/policies/slurm"\npolicy ours from slurm { walltime = none }\n'
+
+    async def scenario(made: Editor) -> None:
+        uri = made.open("a.plan", text)
+        await made.codes(uri, [])
+        found = await made.client.text_document_definition_async(types.DefinitionParams(**made.at(uri, "from sl|urm")))
+        assert isinstance(found, (list, tuple)) and isinstance(found[0], types.Location)
+        assert found[0].uri.endswith("planc/policies/slurm.plan")
+        params = types.RenameParams(**made.at(uri, "from sl|urm"), new_name="other")
+        assert await made.client.text_document_rename_async(params) is None
+        assert made.shown == ["`slurm` is of planc's own catalogue, which cannot be edited"]
 
     run(tmp_path, scenario)
 
