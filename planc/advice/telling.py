@@ -47,6 +47,9 @@ def told(ladder: Ladder, asked: Question, assumed: Sequence[str]) -> Iterator[st
         f"a step: {plural(asked.samples, 'sample')} of {asked.sequence_length:,} tokens "
         f"({parameters_text(tokens)} tokens), {asked.plan.value('precision')}, {asked.plan.value('optimizer')}"
     )
+    longest = facts["model.max_sequence_length"]
+    if isinstance(longest, int) and longest < asked.sequence_length:
+        yield f"the model was made for {longest:,} tokens; for longer samples its positions have to be scaled"
     states, capacity = facts["memory.states"], facts["memory.capacity"]
     if not isinstance(states, Unknown):
         yield f"one copy of its model states is {size_text(states, True)}, a card has {size_text(capacity, True)}"

@@ -106,6 +106,7 @@ def test_long_sequences_are_split(tmp_path: Path) -> None:
     text = advice(tmp_path, *question("llama-3-8b", "h100-sxm-80gb", 128, *long))
     assert re.search(r"^advice: .*context \d+", text, re.M)
     assert "131,072 tokens" in text
+    assert "\nthe model was made for 8,192 tokens; for longer samples its positions have to be scaled\n" in text
 
 
 def test_what_is_not_given_is_assumed_and_said(tmp_path: Path) -> None:
