@@ -38,7 +38,8 @@ right:
 - `showing/` puts plans and their numbers into text, Markdown and JSON: for `explain` all of them in `full.py`, the
   terms of one in `why.py`, who sits where in `ranking.py`; for `diff` what differs in `changes.py`, two states beside
   each other in `comparison.py`.
-- `advice/` is the ladder of `planc advise`: what is tried (`ladder.py`), with which sizes (`layouts.py`), and the plan.
+- `advice/` is the ladder of `planc advise`: what is tried (`ladder.py`), with which sizes (`layouts.py`), which micro
+  batches and recomputation (`refining.py`), and the plan.
 - `measuring/` reads what runs measured (`logs.py`, `tables.py`), and finds the factors by which a prediction differs.
 - `editing/` is what an editor shows: `roles.py` says what each token stands for, also in broken text, `checking.py`
   runs the pipeline block by block, and on both stand completion, hover, names and outline. `planc lsp` serves it.

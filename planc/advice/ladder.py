@@ -10,17 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from planc.advice.layouts import (
-    Layout,
-    Question,
-    Trial,
-    is_possible,
-    layers_of_chunk,
-    powers,
-    replicas,
-    tried,
-    with_ends,
-)  # fmt: skip
+from planc.advice.layouts import Layout, Question, Trial, powers, replicas, with_ends
+from planc.advice.refining import bytes_of, refined
 from planc.plan.model import Unknown
 
 #: Share of the step time by which a later rung has to be faster: less is within what predictions err.
@@ -28,9 +19,6 @@ GAIN = 0.05
 
 #: The same where it needs another trainer, whose kernels are part of the difference.
 GAIN_OF_ANOTHER_TRAINER = 1 / 2
-
-#: Micro batches that are tried, in samples.
-_MICRO = (1, 2, 4, 8)
 
 #: Layouts whose times differ by no more than this share are alike, and the simplest of them counts.
 _ALIKE = 0.02
@@ -114,7 +102,7 @@ class _Climber:
 
     def rung(self, name: str, skeletons: Sequence[tuple[Question, Layout]], kinds: int = 3) -> None:
         """Tries each skeleton with the micro batches and ways to recompute that fit, and keeps the best."""
-        found = [trial for asked, layout in skeletons for trial in _refined(asked, layout, kinds)]
+        found = [trial for asked, layout in skeletons for trial in refined(asked, layout, kinds)]
         if not found:
             self.skip(name, self._why_none(name))
             return
@@ -129,7 +117,7 @@ class _Climber:
             self.best = choice
         self.fitting.extend(fitting)
         first = [choice] if choice is not None else []
-        shown = _distinct([*first, *fitting]) or sorted(found, key=_bytes)
+        shown = _distinct([*first, *fitting]) or sorted(found, key=bytes_of)
         self.rungs.append(Rung(name, verdict, tuple(shown[:_SHOWN]), before))
 
     def _simplest(self, fitting: Sequence[Trial]) -> Trial:
@@ -162,10 +150,6 @@ def _gain(before: Trial, after: Trial) -> float:
     return GAIN if before.question.trainer == after.question.trainer else GAIN_OF_ANOTHER_TRAINER
 
 
-def _bytes(trial: Trial) -> float:
-    return float("inf") if isinstance(trial.total, Unknown) else float(trial.total)
-
-
 def _effort(trial: Trial) -> tuple[float, ...]:
     """How much a layout asks for; of two that are alike the one that asks less counts."""
     layout = trial.layout
@@ -182,47 +166,6 @@ def _distinct(trials: Sequence[Trial]) -> list[Trial]:
             trial,
         )
     return list(found.values())
-
-
-def _refined(asked: Question, skeleton: Layout, kinds: int) -> Iterator[Trial]:
-    """A skeleton with each micro batch that fits, and with more recomputation where that lets a larger one fit.
-
-    Nothing fits: the smallest.
-    """
-    smallest: Trial | None = None
-    fitting, most = False, 0
-    ways = asked.trainer.recompute[:kinds]
-    for kind in ways[ways.index(skeleton.recompute) if skeleton.recompute in ways else 0 :]:
-        for micro in _MICRO:
-            layout = skeleton._replace(micro=micro, recompute=kind)
-            if micro <= most or not is_possible(asked, layout):
-                continue
-            trial = tried(asked, layout)
-            if not trial.fits:
-                if smallest is None or _bytes(trial) < _bytes(smallest):
-                    smallest = trial
-                break
-            fitting, most = True, micro
-            yield trial
-            if kind == "full" and asked.trainer.blocks:
-                yield from _in_blocks(asked, layout)
-    if not fitting and smallest is not None:
-        yield smallest
-
-
-def _in_blocks(asked: Question, layout: Layout) -> Iterator[Trial]:
-    """The layout with as few layers recomputed as let it fit; nothing if all have to be."""
-    best: Trial | None = None
-    least, most = 1, layers_of_chunk(asked, layout) - 1
-    while least <= most:  # each layer more needs less memory, so that halving finds the fewest
-        middle = (least + most) // 2
-        trial = tried(asked, layout._replace(block=middle))
-        if trial.fits:
-            best, most = trial, middle - 1
-        else:
-            least = middle + 1
-    if best is not None:
-        yield best
 
 
 def _data(asked: Question) -> list[tuple[Question, Layout]]:
