@@ -44,6 +44,7 @@ Versions: all. It speaks only where the predicted time is at least half as long 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from math import ceil
 
 from planc.diagnostics.amounts import plural, time_text
@@ -54,7 +55,9 @@ from planc.rules._numbers import absent, known
 from planc.rules._places import place, related
 from planc.rules.rule import Rule
 
-_DOUBT = 1.5  # predicted steps may take that much less time than predicted; docs/cost-model.md has the distribution
+_DOUBT = Fraction(
+    3, 2
+)  # predicted steps may take that much less time than predicted; docs/cost-model.md has the distribution
 _HOUR = 3600
 
 

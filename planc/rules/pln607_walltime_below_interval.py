@@ -46,6 +46,7 @@ Versions: all.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 from planc.diagnostics.amounts import time_text
@@ -58,7 +59,7 @@ from planc.rules._numbers import known
 from planc.rules._places import place, related
 from planc.rules.rule import Rule
 
-_DOUBT = 1.5  # predicted steps may take that much less time than predicted
+_DOUBT = Fraction(3, 2)  # predicted steps may take that much less time than predicted
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:

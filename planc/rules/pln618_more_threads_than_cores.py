@@ -56,13 +56,13 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     ranks, cores, threads = facts["cluster.gpus_per_node"], facts["cluster.cpu_cores"], int(text)
     if threads * ranks <= cores or threads <= 1:
         return
-    span, share = variable_place(plan, "OMP_NUM_THREADS"), max(1, cores // ranks)
+    span, share = variable_place(plan, "OMP_NUM_THREADS"), count_text(max(1, cores // ranks))
     yield Diagnostic(
         f"{plural(threads * ranks, 'thread')} for {plural(cores, 'core')} of a node",
         Label(span, f"{plural(ranks, 'rank')} x {count_text(threads)} threads"),
         related(plan, span, ("cluster.cpu_cores", plural(cores, "core")), ("cluster.gpus_per_node", "")),
         help=(f'write `OMP_NUM_THREADS = "{share}"`, or leave it out',),
-        fixes=with_text(plan, "launch.env", "OMP_NUM_THREADS", str(share)),
+        fixes=with_text(plan, "launch.env", "OMP_NUM_THREADS", share),
     )
 
 

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import plural
+from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
@@ -61,7 +61,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             f"{plural(int(text), 'thread')} for the optimizer on the host",
             Label(span, f"of {plural(share, 'core')} that a rank could have"),
             related(plan, span, ("offload.optimizer", "updates on the cores"), ("cluster.cpu_cores", "")),
-            help=(f'write `OMP_NUM_THREADS = "{share}"`, or leave it out',),
+            help=(f'write `OMP_NUM_THREADS = "{count_text(share)}"`, or leave it out',),
         )
 
 

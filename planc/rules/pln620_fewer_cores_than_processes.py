@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import plural
+from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
@@ -52,13 +52,13 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     ranks, cores, workers = facts["cluster.gpus_per_node"], facts["cluster.cpu_cores"], facts["dataset.workers"]
     if ranks * (workers + 1) <= cores or workers == 0:
         return
-    span, fits = place(plan, "dataset.workers"), max(0, cores // ranks - 1)
+    span, fits = place(plan, "dataset.workers"), count_text(max(0, cores // ranks - 1))
     yield Diagnostic(
         f"{plural(ranks * (workers + 1), 'process')} for {plural(cores, 'core')} of a node",
         Label(span, f"{plural(ranks, 'rank')} x (1 + {plural(workers, 'worker')})"),
         related(plan, span, ("cluster.cpu_cores", plural(cores, "core")), ("cluster.gpus_per_node", "")),
         help=(f"use at most `workers = {fits}`",),
-        fixes=writing(plan, ("dataset.workers", str(fits))),
+        fixes=writing(plan, ("dataset.workers", fits)),
     )
 
 

@@ -40,6 +40,7 @@ Versions: all.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
@@ -80,7 +81,7 @@ def _steps(plan: Plan, facts: Facts, amount: Amount) -> Any:
     per_step = {TOKENS: "batch.tokens", SAMPLES: "batch.global"}.get(amount.dimension)
     if per_step is None or plan.value("batch.ramp") is not None or not known(facts[per_step]):
         return None
-    return amount.value / facts[per_step]
+    return Fraction(amount.value) / facts[per_step]
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("schedule.warmup", "schedule.total"))

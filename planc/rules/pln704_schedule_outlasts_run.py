@@ -40,6 +40,7 @@ Versions: all.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from math import ceil
 from typing import Any
 
@@ -70,11 +71,11 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 def _steps(plan: Plan, facts: Facts, amount: Amount) -> Any:
     """Steps that an amount stands for; None where that is not known, as while the batch grows."""
     if amount.dimension == STEPS:
-        return amount.value
+        return Fraction(amount.value)
     per_step = facts["batch.tokens"]
     if amount.dimension != TOKENS or plan.value("batch.ramp") is not None or not known(per_step):
         return None
-    return amount.value / per_step
+    return Fraction(amount.value) / per_step
 
 
 RULE = Rule(Severity.INFO, "plan", check, ("schedule.total", "train.steps"))

@@ -39,6 +39,7 @@ Versions: all.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from math import ceil
 from typing import Any
 
@@ -63,7 +64,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     span = place(plan, "train.duration")
     yield Diagnostic(
-        f"the run reads its data {ratio_text(read / size.value)} times",
+        f"the run reads its data {ratio_text(Fraction(read) / size.value)} times",
         Label(span, f"{count_text(ceil(read))} of {amount_text(size)}"),
         related(plan, span, ("dataset.size", amount_text(size))),
         help=(f"up to {_PASSES} times are almost as good as new data",),

@@ -105,7 +105,7 @@ def _sharing(plan: Plan, before: str) -> int:
 def _as_before(plan: Plan, new: int, old: int, noun: str) -> tuple[str, ...]:
     nodes = plan.value("cluster.nodes")
     fits = noun == "rank" and isinstance(nodes, int) and nodes * old % new == 0
-    return (f"or go on with as many ranks: `nodes = {nodes * old // new}`",) if fits else ()
+    return (f"or go on with as many ranks: `nodes = {count_text(nodes * old // new)}`",) if fits else ()
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("resume.saved_by", "shard.stage"))

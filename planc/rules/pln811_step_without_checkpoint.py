@@ -67,7 +67,7 @@ from planc.plan.quantities import amount_text
 from planc.plan.units import STEPS, Amount
 from planc.rules._numbers import multiples
 from planc.rules._places import place, related
-from planc.rules._repairs import writing
+from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
 
 
@@ -88,7 +88,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         Label(span, f"it saves every {amount_text(every)}"),
         related(plan, span, ("resume.saved_by", "")),
         help=(f"use {either(saved)}",),
-        fixes=tuple(fix for size in multiples(step, every.value) for fix in writing(plan, ("resume.step", str(size)))),
+        fixes=each_size(plan, "resume.step", multiples(step, every.value)),
     )
 
 

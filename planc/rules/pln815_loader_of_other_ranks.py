@@ -85,7 +85,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         related(plan, span, ("parallel.data", ""), ("cluster.nodes", "")),
         help=(
             "leave `dataloader` out of what is loaded, by `exclude_from_loading`",
-            *((f"or go on with as many replicas: `nodes = {nodes * then // now}`",) if fits else ()),
+            *((f"or go on with as many replicas: `nodes = {count_text(nodes * then // now)}`",) if fits else ()),
         ),
     )
 
