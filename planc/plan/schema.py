@@ -553,7 +553,7 @@ APPROXIMATE = frozenset((
     *(f"communication.{axis}.{number}" for axis in _AXES for number in ("bytes", "time", "exposed")),
     *(f"step.{number}" for number in ("time", "compute", "communication", "bubble", "optimizer", "tokens_per_second", "tokens_per_second_per_card", "mfu", "hfu")),
     "memory.context", "memory.transient", "train.time", "train.gpu_time", "train.cost", "train.energy", "train.energy_cost",
-    "checkpoint.lost", "checkpoint.planned_interval", "checkpoint.failures", "world.mtbf", "checkpoint.save_time", "checkpoint.best_interval", "checkpoint.best_overhead", "checkpoint.overhead",
+    *(f"checkpoint.{number}" for number in ("run_time", "run_gpu_time", "run_cost")), "checkpoint.lost", "checkpoint.planned_interval", "checkpoint.failures", "world.mtbf", "checkpoint.save_time", "checkpoint.best_interval", "checkpoint.best_overhead", "checkpoint.overhead",
 ))  # fmt: skip
 
 #: Derived numbers that a policy may read, with their dimension; the facts supply them.
@@ -612,6 +612,9 @@ DERIVED: dict[str, Dimension] = {
     "world.mtbf": TIME,
     "checkpoint.size": BYTES,
     "checkpoint.lost": TIME,
+    "checkpoint.run_time": TIME,
+    "checkpoint.run_gpu_time": TIME,
+    "checkpoint.run_cost": MONEY,
     "checkpoint.failures": PLAIN,
     "checkpoint.save_time": TIME,
     "checkpoint.planned_interval": TIME,

@@ -40,7 +40,7 @@ INNER = (
     (r"memory\.layer_.*|memory\.recomputed|memory\.worst_stage", "of one layer, or which stage it is"),
     (r"communication\.\w+\.(bandwidth|latency|messages|reductions|gathers|group|\w*parameters)", "goes into others"),
     (r"communication\.overlapped|step\.limit", "a word"),
-    (r"step\.(pass|passes|ideal|recompute|sends|taken)", "a part of another"),
+    (r"step\.(pass|passes|ideal|overhead|recompute|sends|taken)", "a part of another"),
     (r"step\.(flops_per_second_per_card|mfu_full_attention)", "MFU, counted otherwise"),
     (r"flops\.(attention|forward|mlp|output|projections|recomputed)", "a part of `flops.per_token`"),
     (r"flops\.(full_attention|hardware_per_token|per_token_full_attention|wide_peak)", "counted otherwise"),
