@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planc.facts.arithmetic import is_array, product, real, rounded_up
+from planc.facts.arithmetic import divide, is_array, product, real, rounded_up
 from planc.facts.fact import Fact
 from planc.plan.model import Unknown
 from planc.plan.units import ENERGY, SAMPLES, STEPS, TIME, TOKENS, Amount, Dimension, times
@@ -70,6 +70,15 @@ def gpu_time(seconds: Any, world: Any) -> Any:
     return product(seconds, world)
 
 
+def gpu_hours(gpu_seconds: Any) -> Any:
+    """Hours of the whole run, summed over its cards.
+
+    Formula: GPU time / 3600 s
+    Source: definition.
+    """
+    return divide(gpu_seconds, 3600)
+
+
 def cost(gpu_seconds: Any, price: Any) -> Any:
     """Price of the run's GPU-hours.
 
@@ -129,6 +138,7 @@ FACTS = (
     Fact("train.steps", "steps", run_steps, _LENGTH),
     Fact("train.time", "s", run_time, ("train.steps", "step.taken")),
     Fact("train.gpu_time", "GPU s", gpu_time, ("train.time", "world.size")),
+    Fact("train.gpu_hours", "count", gpu_hours, ("train.gpu_time",)),
     Fact("train.cost", "money", cost, ("train.gpu_time", "cluster.price_per_gpu")),
     Fact("train.energy", "J", energy, ("train.gpu_time", "cluster.gpu.power")),
     Fact("train.energy_cost", "money", energy_cost, ("train.energy", "cluster.energy_price")),

@@ -244,6 +244,6 @@ FACTS = (
         "model.layers", "parallel.pipeline", "pipeline.chunks?",
     )),
     Fact("flops.hardware_per_token", "FLOP", hardware_flops_per_token, ("flops.per_token", "flops.recomputed")),
-    Fact("flops.step", "FLOP", step_flops, ("flops.per_token", "batch.tokens")),
-    Fact("flops.hardware_step", "FLOP", hardware_step_flops, ("flops.hardware_per_token", "batch.tokens")),
+    Fact("step.flops", "FLOP", step_flops, ("flops.per_token", "batch.tokens")),
+    Fact("step.hardware_flops", "FLOP", hardware_step_flops, ("flops.hardware_per_token", "batch.tokens")),
 )  # fmt: skip

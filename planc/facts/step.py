@@ -322,7 +322,7 @@ FACTS = (
     )),
     Fact("step.overhead", "s", step_overhead, ()),
     Fact("step.time", "s", step_time, ("step.compute", "step.communication", "step.bubble", "step.optimizer", "step.overhead")),
-    Fact("step.ideal", "s", ideal_time, ("flops.step", "flops.peak", "world.size")),
+    Fact("step.ideal", "s", ideal_time, ("step.flops", "flops.peak", "world.size")),
     Fact("step.recompute", "s", recompute_time, (
         "layer.recomputed", "recompute", "layer.projections", "layer.scores", "layer.mlp", "layer.elementwise", "engine.family", _M, "stage.layers[]",
     )),

@@ -80,7 +80,7 @@ _STEP = "step.taken"
 FACTS = (
     Fact("step.tokens_per_second", "tokens/s", tokens_per_second, ("batch.tokens", _STEP)),
     Fact("step.tokens_per_second_per_card", "tokens/s", tokens_per_second_per_card, ("step.tokens_per_second", "world.size")),
-    Fact("step.flops_per_second_per_card", "FLOP/s", flops_per_second_per_card, ("flops.step", _STEP, "world.size")),
+    Fact("step.flops_per_second_per_card", "FLOP/s", flops_per_second_per_card, ("step.flops", _STEP, "world.size")),
     Fact("step.mfu", "share", model_utilization, ("step.flops_per_second_per_card", "flops.peak")),
     Fact("step.mfu_full_attention", "share", model_utilization_full_attention, ("step.mfu", "flops.per_token", "flops.per_token_full_attention")),
     Fact("step.hfu", "share", hardware_utilization, ("step.mfu", "flops.per_token", "flops.hardware_per_token")),

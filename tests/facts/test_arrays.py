@@ -86,9 +86,9 @@ def test_counts_beyond_64_bits():
     assert list(arithmetic.product(Fraction(1, 2), numbers)) == [2.0**39, 3 * 2.0**39]
     assert list(arithmetic.total(Fraction(1, 2), numpy.array([1, 2]), 2**70)) == [2.0**70, 2.0**70]
     given = {**GIVEN, "model__hidden": numpy.array([4096, 10**6]), "model__layers": 1000, "batch__global": 10**6}
-    steps = facts_of(**given)["flops.step"]
+    steps = facts_of(**given)["step.flops"]
     for hidden, item in zip((4096, 10**6), steps, strict=True):
-        assert facts_of(**{**given, "model__hidden": hidden})["flops.step"] == pytest.approx(item, rel=1e-12)
+        assert facts_of(**{**given, "model__hidden": hidden})["step.flops"] == pytest.approx(item, rel=1e-12)
     assert 2**63 < steps[0]
 
 

@@ -60,7 +60,7 @@ PROMISED = (
     )),
     *(f"communication.{axis}.{name}" for axis in ("data", "tensor", "pipeline", "context", "expert")
       for name in ("bytes", "time", "exposed")),
-    "pipeline.bubble", "step.time", "flops.step", "step.mfu", "step.hfu", "step.tokens_per_second",
+    "pipeline.bubble", "step.time", "step.flops", "step.mfu", "step.hfu", "step.tokens_per_second",
     "train.steps", "train.tokens", "train.time", "train.gpu_time", "train.cost", "train.energy",
     "checkpoint.size", "checkpoint.lost", "checkpoint.best_interval",
 )  # fmt: skip

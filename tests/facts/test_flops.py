@@ -159,11 +159,11 @@ def test_modules_that_are_not_known_are_unknown():
 
 def test_a_step_is_exact_however_large():
     facts = facts_of(**{**SMALL, "model__hidden": 10**9, "model__layers": 10**5}, batch__global=10**6, recompute="full")
-    assert facts["flops.step"] == facts["flops.per_token"] * 10**7
-    assert 2**63 < facts["flops.step"] < facts["flops.hardware_step"]
+    assert facts["step.flops"] == facts["flops.per_token"] * 10**7
+    assert 2**63 < facts["step.flops"] < facts["step.hardware_flops"]
 
 
 def test_frozen_weights_have_no_gradients():
     facts = facts_of(**SMALL, batch__global=8, adapter="lora")
-    assert facts["flops.step"].missing == ("adapter",)
+    assert facts["step.flops"].missing == ("adapter",)
     assert facts["flops.forward"] == 3712
