@@ -6,6 +6,7 @@ Takes a quarter of an hour on two idle cores. Slurm is asked where it can be sta
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import tempfile
 import warnings
@@ -31,6 +32,7 @@ def main() -> int:
     if reason is not None:
         print(f"Slurm is not asked: {reason}", file=sys.stderr)
         return _judged(Judge())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # else its daemons would stay behind
     with tempfile.TemporaryDirectory() as folder:
         cluster = Cluster(Path(folder), NODES, PARTITIONS)
         try:
