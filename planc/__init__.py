@@ -23,7 +23,8 @@ right:
   knows Hugging Face's models, `faults.py` holds the kinds of fault, `meant.py` what an unknown name was meant to be,
   `null.py` the words for nothing, `naming.py` and `renaming.py` the repairs.
   `model.py` is the result, a tree of located values, and imports none of the others.
-- `facts/` derives numbers, a module a subject. A fact is a formula with its inputs; its docstring is its evidence.
+- `facts/` derives numbers, a module a subject. A fact is a formula with its inputs; its docstring is its evidence
+  (`evidence.py`), in which constants stand by name.
 - `rules/` judge: a file a rule, found by its name; the docstring is the page that `planc rule` shows.
 - `targets/` write: a file a target, found by its name, with `templates/<target>/` and schemas beside it.
 - `format/` gives a text its canonical layout, from its tokens and comments (`pieces.py`) over words and line breaks
@@ -36,8 +37,8 @@ right:
   `selection.py`, `suppressions.py`, `baseline.py`; `fixing.py` applies repairs. `plan/house.py` is what a configuration
   adds to every plan.
 - `showing/` puts plans and their numbers into text, Markdown and JSON: for `explain` all of them in `full.py`, the
-  terms of one in `why.py`, who sits where in `ranking.py`; for `diff` what differs in `changes.py`, two states beside
-  each other in `comparison.py`.
+  terms of one in `why.py`, who sits where in `ranking.py`, what limits a plan in `limits.py`; for `diff` what
+  differs in `changes.py`, two states beside each other in `comparison.py`.
 - `advice/` is the ladder of `planc advise`: what is tried (`ladder.py`), with which sizes (`layouts.py`), which micro
   batches and recomputation (`refining.py`), and the plan.
 - `measuring/` reads what runs measured (`logs.py`, `tables.py`), and finds the factors by which a prediction differs.
