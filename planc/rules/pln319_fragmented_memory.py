@@ -44,6 +44,7 @@ Versions: PyTorch 2.13, and as far back as it has the option.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from planc.diagnostics.amounts import percent_text, size_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
@@ -54,18 +55,22 @@ from planc.rules._variables import variables
 from planc.rules.rule import Rule
 
 _NAMES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
-_FULL = 0.9
+_FULL = Fraction(9, 10)
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """FSDP2 on cards that are nearly full, with the allocator as it is by default."""
     total, capacity = facts["memory.total"], facts["memory.capacity"]
-    if facts.engine.runtime != "fsdp2" or total < _FULL * capacity or any(name in variables(plan) for name in _NAMES):
+    if (
+        facts.engine.runtime != "fsdp2"
+        or Fraction(total) < _FULL * Fraction(capacity)
+        or any(name in variables(plan) for name in _NAMES)
+    ):
         return
     in_gib = "iB" in plan["cluster.gpu.memory"].span.text
     span = place(plan, "batch.micro", "batch", "model")
     yield Diagnostic(
-        f"{percent_text(total / capacity)} of a card is used, and no segment may grow",
+        f"{percent_text(Fraction(total) / Fraction(capacity))} of a card is used, and no segment may grow",
         Label(span, f"{size_text(total, in_gib)} of {size_text(capacity, in_gib)}"),
         related(plan, span, ("shard.stage", ""), ("cluster.gpu", "")),
         help=('add `PYTORCH_CUDA_ALLOC_CONF = "expandable_segments:True"` to `launch.env`',),

@@ -61,6 +61,7 @@ _LEAST: dict[str, tuple[float, tuple[int, ...]]] = {
 _OF_FP8 = ("delayed", "tensorwise", "blockwise", "mxfp8")
 _ADA, _OF_ADA = 9.0, (12, 1)
 _NOT_YET = 12.0
+_HIGHEST = 1000  # beyond any, and still a float
 _TORCH_CUDA = re.compile(r"\+cu(\d+)(\d)$")
 
 
@@ -69,7 +70,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     recipe = facts["precision.recipe"]
     if recipe not in _LEAST or plan.value(f"cluster.gpu.{facts['precision']}") is False:
         return
-    capability, cuda = float(facts["cluster.gpu.compute_capability"]), _cuda(plan)
+    capability, cuda = float(min(facts["cluster.gpu.compute_capability"], _HIGHEST)), _cuda(plan)
     lacking = _lacking(recipe, capability, cuda, facts)
     if not lacking:
         return
