@@ -60,7 +60,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     for name, what in (("expert", "expert rank"), ("expert_tensor", "expert-tensor rank")):
         ranks, path = facts[f"parallel.{name}"], f"parallel.{name}"
-        if not known(ranks) or ranks == 1:
+        if not known(ranks) or ranks == 1 or (name == "expert_tensor" and _are_groups(facts, ranks)):
             continue
         span = place(plan, path)
         yield Diagnostic(
@@ -70,6 +70,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             help=(f"use `{name} = 1`, or leave it out",),
             fixes=writing(plan, (path, "1")),
         )
+
+
+def _are_groups(facts: Facts, ranks: int) -> bool:
+    """Whether groups of so many ranks, which nothing uses, keep no trainer from its start."""
+    world, stages = facts["world.size"], facts["parallel.pipeline"]
+    if facts.engine.name != "megatron" or not known(world) or not known(stages):
+        return True
+    return bool(world % (ranks * stages) == 0)
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ())
