@@ -63,6 +63,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     total, capacity = facts["memory.total"], facts["memory.capacity"]
     if (
         facts.engine.runtime != "fsdp2"
+        or not 0 < capacity
         or Fraction(total) < _FULL * Fraction(capacity)
         or any(name in variables(plan) for name in _NAMES)
     ):
