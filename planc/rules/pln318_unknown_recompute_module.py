@@ -41,7 +41,6 @@ Versions: Megatron and Megatron Bridge; unknown names only up to Megatron Core 0
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
@@ -65,6 +64,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     faulty = {name: why for name in modules if (why := _why_not(plan, facts, name)) is not None}
     if not faulty:
         return
+    from difflib import get_close_matches  # few plans name a module that there is not
+
     span = place(plan, "recompute.modules", "recompute")
     name, why = next(iter(faulty.items()))
     meant = [

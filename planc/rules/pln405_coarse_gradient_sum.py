@@ -62,6 +62,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     ranks = facts["parallel.data"] * facts["parallel.context"]
     if facts["precision.gradients"] != "bf16" or ranks <= _SUMMANDS:
         return
+    if facts.engine.runtime == "generic" and not plan.is_written("precision.gradients"):
+        return  # no trainer is named, so the dtype is a guess
     span = place(plan, "precision.gradients", "precision")
     fixed = plan.emits("accelerate")
     change = [("precision.gradients", "fp32")]
