@@ -32,10 +32,10 @@ def judged_stages(
     if layout is not None and not is_array(stages):
         return tuple(range(min(stages, _MOST_CHUNKS)))
     marks = [0, stages - 1]
-    if engine == "nanotron" and layers is not None:
+    if engine == "nanotron" and all(given is not None for given in (layers, hidden, ffn, vocab)):
         head = _head_stage(stages, layers, hidden, ffn, vocab)
         marks += [1, 2, *((head,) if not isinstance(head, Unknown) else ())]
-    elif first is not None or is_array(embedding) or embedding:
+    elif engine == "nanotron" or first is not None or is_array(embedding) or embedding:
         marks.append(1)
     if dense is not None and layers is not None:
         virtual = stages * (1 if chunks is None else chunks)

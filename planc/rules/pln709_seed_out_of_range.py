@@ -1,7 +1,7 @@
 """The seed is larger than NumPy takes.
 
-Why: accelerate and transformers give the seed to `random`, NumPy and PyTorch. NumPy takes 32 bits: with more
-    the run stops at its first line, `Seed must be between 0 and 2**32 - 1`.
+Why: accelerate and transformers give the seed to `random`, NumPy and PyTorch. NumPy takes 32 bits, at most
+    4_294_967_295: with more the run stops at its first line with a ValueError.
 
 Example:
     gpu card { memory = 80 GiB  bf16 = true }

@@ -146,4 +146,4 @@ def test_most_rules_propose_what_can_be_tried() -> None:
         if any(changed(diagnostic, change) is not None for change in changes(text))
     }
     rules = [rule for rule in all_rules() if rule.severity is not Severity.INFO]  # advice need not be a value
-    assert len(rules) <= len(tried) + 5
+    assert 0.9 * len(rules) <= len(tried), {rule.code for rule in rules} - tried
