@@ -25,7 +25,7 @@ demo: $(VENV)/installed
 	@for file in build/demo/finetune/*; do echo; echo "==> $$file"; cat "$$file"; done
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -m 'not consumer'
+	$(BIN)/python -m pytest -m 'not consumer' -n auto --dist worksteal
 
 # Everything, bare pytest: a snapshot that nothing uses any more fails only then.
 test-consumers: $(VENV)/installed-consumers
