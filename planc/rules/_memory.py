@@ -86,7 +86,7 @@ def fault(plan: Plan, facts: Facts, message: str, in_gib: bool) -> Diagnostic:
     """The diagnostic of a card whose memory is too small, at its micro batch."""
     span = place(plan, "batch.micro", "batch", "model")
     stages = facts["parallel.pipeline"]
-    stage = f" (stage {facts['memory.worst_stage'] + 1} of {stages})" if 1 < stages else ""
+    stage = f" (stage {facts['memory.worst_stage']} of 0 to {stages - 1})" if 1 < stages else ""
     found = tuple(_repairs(plan, facts, in_gib))
     usable = size_text(facts["memory.capacity"], in_gib)
     card = f"`{plan['cluster.gpu'].value.word}` has {usable} that a process can use"

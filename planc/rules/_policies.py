@@ -46,7 +46,7 @@ def _diagnostic(plan: Plan, facts: Facts, rule: PolicyRule) -> Diagnostic:
     condition = rule.text
     if _LONGEST < len(rule.text) or "\n" in rule.text:  # what two rules say at one place has to differ
         is_named = rule.name.rpartition(".")[2][:1].isalpha() and "." in rule.name
-        condition = f"the condition of `{rule.name}`" if is_named else f"the condition in its line {rule.span.line}"
+        condition = "its condition" if is_named else f"the condition in its line {rule.span.line}"
     verb = {"require": "requires", "forbid": "forbids", "warn": "warns of"}[rule.verb]
     quoted = f"`{condition}`" if condition == rule.text else condition
     return Diagnostic(

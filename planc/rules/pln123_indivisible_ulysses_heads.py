@@ -60,12 +60,14 @@ from planc.rules.rule import Rule
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
-    """Heads with a rest; a tensor size that does not divide them is PLN103's."""
+    """Heads with a rest; a tensor size that does not divide them is PLN103's, unlike KV heads are PLN111's."""
     context, tensor, heads = facts["parallel.context"], facts["parallel.tensor"], facts["model.heads"]
     if context == 1 or facts["context"] != "ulysses" or heads % tensor != 0 or facts.engine.runtime == "fsdp2":
         return
     own = heads // tensor
     latent = plan.value("model.attention") == "mla"
+    if not latent and (facts["model.kv_heads"] == 0 or heads % facts["model.kv_heads"] != 0):
+        return
     own_kv = own if latent else max(1, facts["model.kv_heads"] // tensor)
     if context <= own_kv and _takes_unlike_shares(plan, facts):
         return
