@@ -22,8 +22,16 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 def needs(*modules: str) -> pytest.MarkDecorator:
     """A mark that skips a test where one of the consumers is not installed, and names it."""
-    missing = [module for module in modules if find_spec(module) is None]
+    missing = [module for module in modules if not _is_installed(module)]
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+
+
+def _is_installed(module: str) -> bool:
+    """Whether a module can be found; one inside a package is not where the package is not."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def environment(**variables: str) -> dict[str, str]:
