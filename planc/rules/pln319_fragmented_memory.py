@@ -12,7 +12,7 @@ Example:
       model    = small
       cluster  = one
       shard    { stage = 3 }
-      emit     = [accelerate]
+      emit     = [fsdp2]
       launch   { script = "train.py" }
       batch    { global = 64  micro = 8  sequence_length = 2Ki }
       precision = bf16
@@ -26,14 +26,15 @@ Instead:
       model    = small
       cluster  = one
       shard    { stage = 3 }
-      emit     = [accelerate]
+      emit     = [fsdp2]
       launch   { script = "train.py"  env { PYTORCH_CUDA_ALLOC_CONF = "expandable_segments:True" } }
       batch    { global = 64  micro = 8  sequence_length = 2Ki }
       precision = bf16
     }
 
-Fix: set `PYTORCH_CUDA_ALLOC_CONF` to `expandable_segments:True` in `launch.env`. Later versions of PyTorch
-    read `PYTORCH_ALLOC_CONF` too.
+Fix: set `PYTORCH_CUDA_ALLOC_CONF` to `expandable_segments:True` in `launch.env`, or start the run by a script of
+    planc's (`torchrun`, `accelerate`, `slurm`, `env`), which sets it. Later versions of PyTorch read
+    `PYTORCH_ALLOC_CONF` too.
 
 Source: PyTorch 2.13, c10/cuda/CUDAAllocatorConfig.h: both names, the older first; CUDA semantics, optimizing
     memory usage. NeMo-RL issue 919, trl issue 3436.
@@ -51,6 +52,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._places import place, related
+from planc.rules._scripts import sets_environment
 from planc.rules._variables import variables
 from planc.rules.rule import Rule
 
@@ -66,6 +68,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         or not 0 < capacity
         or Fraction(total) < _FULL * Fraction(capacity)
         or any(name in variables(plan) for name in _NAMES)
+        or sets_environment(plan)
     ):
         return
     in_gib = "iB" in plan["cluster.gpu.memory"].span.text

@@ -33,7 +33,8 @@ Instead:
       precision = bf16
     }
 
-Fix: set the variable to a folder of the node, or build the kernels with DeepSpeed (`DS_BUILD_CPU_ADAM=1`).
+Fix: start the run by a script of planc's (`torchrun`, `slurm`, `env`), which builds on the node, set the variable to a
+    folder of the node, or build the kernels with DeepSpeed (`DS_BUILD_CPU_ADAM=1`).
 
 Source: torch/utils/cpp_extension.py of torch 2.13, _get_build_directory and its FileBaton; deepspeed 0.19.8,
     ops/op_builder, jit_load.
@@ -51,6 +52,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._numbers import absent
 from planc.rules._places import place, related
+from planc.rules._scripts import sets_environment
 from planc.rules._variables import variables
 from planc.rules.rule import Rule
 
@@ -60,7 +62,11 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     nodes = facts["cluster.nodes"]
     if facts.engine.name != "deepspeed" or facts["offload.optimizer"] != "cpu" or not 1 < nodes:
         return
-    if "TORCH_EXTENSIONS_DIR" in variables(plan) or not (absent(plan, "launch.env") or variables(plan)):
+    if (
+        sets_environment(plan)
+        or "TORCH_EXTENSIONS_DIR" in variables(plan)
+        or not (absent(plan, "launch.env") or variables(plan))
+    ):
         return
     span = place(plan, "offload.optimizer")
     yield Diagnostic(

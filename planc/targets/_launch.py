@@ -11,6 +11,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Choice, Plan, Record, Unknown
 from planc.plan.schema import TRAINERS
 from planc.source import Span
+from planc.targets._environment import environment, script_values
 from planc.targets._faults import (
     CONTAINER,
     ELASTIC,
@@ -100,6 +101,22 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
         yield MISSING_SCRIPT.at(choice.span, f"`{target}` is emitted without `launch.script`", "starts nothing")
     elif written(plan, "launch.script") == "":
         yield MISSING_SCRIPT.at(plan["launch.script"].span, "`launch.script` is empty", "starts nothing")
+    yield from check_variables(plan)
+    if written(plan, "launch.container.image") is not None:
+        yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
+    if written(plan, "launch.min_nodes") is not None and plan.is_written("launch.min_nodes"):
+        yield ELASTIC.at(plan["launch.min_nodes"].span, "the launch scripts are not elastic", "would be left out")
+    for module in written(plan, "launch.modules") or ():
+        if module.startswith("-") or not module.strip():
+            yield MODULE_NAME.at(plan["launch.modules"].span, f"`{module}` is no name of a module")
+    venv = written(plan, "launch.venv")
+    if venv is not None and (not venv.strip() or venv.startswith("~")):
+        label = "no shell expands a quoted `~`" if venv.strip() else "activates `/bin/activate`"
+        yield VENV.at(plan["launch.venv"].span, f"`{venv}` is no folder of an environment", label)
+
+
+def check_variables(plan: Plan) -> Iterator[Diagnostic]:
+    """What is wrong with `launch` for a script that sets variables and starts nothing."""
     for name in written(plan, "launch.env") or {}:
         reason = _why_unsettable(name)
         if reason:
@@ -111,38 +128,33 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
     if nodes is not None and 1 < nodes and _LOOPBACK.fullmatch(address):
         span, label = key_span(plan, "launch.env", "MASTER_ADDR"), "every node would meet at home, and wait"
         yield UNSETTABLE_VARIABLE.at(span, f"`{address}` is another master on each of {nodes} nodes", label)
-    if written(plan, "launch.container.image") is not None:
-        yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
-    if written(plan, "launch.min_nodes") is not None and plan.is_written("launch.min_nodes"):
-        yield ELASTIC.at(plan["launch.min_nodes"].span, "the launch scripts are not elastic", "would be left out")
     timeout = written(plan, "launch.timeout") if plan.is_written("launch.timeout") else None
     if timeout is not None and not plan.emits(*_CARRY_TIMEOUT):
         yield TIMEOUT.at(plan["launch.timeout"].span, "no emitted file carries the timeout", "left to the script")
-    for module in written(plan, "launch.modules") or ():
-        if module.startswith("-") or not module.strip():
-            yield MODULE_NAME.at(plan["launch.modules"].span, f"`{module}` is no name of a module")
-    venv = written(plan, "launch.venv")
-    if venv is not None and (not venv.strip() or venv.startswith("~")):
-        label = "no shell expands a quoted `~`" if venv.strip() else "activates `/bin/activate`"
-        yield VENV.at(plan["launch.venv"].span, f"`{venv}` is no folder of an environment", label)
 
 
 def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
     """What the templates of all launch scripts are filled with."""
-    gpus = facts["cluster.gpus_per_node"]
-    cores = written(plan, "cluster.cpu_cores")
     venv = written(plan, "launch.venv")
     return {
+        **environment_values(plan, facts),
         "num_nodes": facts["cluster.nodes"],
-        "gpus_per_node": gpus,
-        "threads": None if cores is None else max(1, cores // gpus),
         "script": _as_file(plan.value("launch.script")),
         "args": written(plan, "launch.args") or (),
-        "env": _environment(plan),
         "activate": None if venv is None else f"{venv}/bin/activate",
         "modules": written(plan, "launch.modules") or (),
         "restarts": plan.value("launch.restarts"),
         "log_directory": written(plan, "log.directory"),
+    }
+
+
+def environment_values(plan: Plan, facts: Facts) -> dict[str, Any]:
+    """What the templates of the environment are filled with."""
+    gpus, cores = facts["cluster.gpus_per_node"], written(plan, "cluster.cpu_cores")
+    return {
+        "gpus_per_node": gpus,
+        "threads": None if cores is None else max(1, cores // gpus),
+        **script_values(environment(plan, facts)),
     }
 
 
@@ -152,14 +164,6 @@ def deepspeed_flags(plan: Plan) -> tuple[str, ...]:
     if flags is None and option(plan, "deepspeed", "trainer") == "hf":
         return ("--deepspeed",)
     return tuple(flags or ())
-
-
-def _environment(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """The variables that a script exports unless the caller has set them, in the order in which they are written."""
-    variables: dict[str, str] = dict(written(plan, "launch.env") or {})
-    if plan.emits("deepspeed"):
-        variables.setdefault("DEEPSPEED_TIMEOUT", str(plan.value("launch.timeout") // 60))
-    return tuple(variables.items())
 
 
 def _as_file(path: str) -> str:

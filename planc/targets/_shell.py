@@ -50,6 +50,13 @@ def bare(text: str) -> str:
     return _Bare(text)
 
 
+def comment(text: str) -> str:
+    """The text itself, marked to stand in a comment; a ValueError for text that would leave it."""
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError(f"no line of a comment: {text!r}")
+    return _Bare(text)
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -63,6 +70,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["bare"] = bare
+    environment.filters["comment"] = comment
     return environment
 
 

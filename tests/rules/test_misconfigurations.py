@@ -76,7 +76,7 @@ CASES = {
     ("B50", "PLN405"): "cluster { nodes = 48 }  batch { global = 384 }  precision = bf16 { gradients = bf16 }  "
     "emit = [deepspeed]",
     ("B51", "PLN130"): "parallel { pipeline = 2 }  optimizer { clip = 1.0 }",
-    ("B53", "PLN319"): "cluster { gpu = rtx-4090-24gb }  shard { stage = 3 }  emit = [accelerate]  "
+    ("B53", "PLN319"): "cluster { gpu = rtx-4090-24gb }  shard { stage = 3 }  emit = [fsdp2]  "
     "batch { sequence_length = 9Ki }",
     ("B53", "PLN611"): 'launch { env { PYTORCH_ALLOC_CONF = "expandable_segments:True" } }  versions { torch = "2.9" }',
     ("B54", "PLN103"): "model { heads = 52  kv_heads = 52  hidden = 6656 }  parallel { tensor = 8 }",

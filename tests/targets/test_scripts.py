@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planc.plan.model import Plan
-from tests.compiling import analysed, errors, written_out
+from planc.targets._environment import environment
+from tests.compiling import analysed, errors, facts_of, written_out
 from tests.targets.stubs import Call, Outcome, Stubs
 
 HOSTILE = [
@@ -335,3 +337,69 @@ def test_an_environment_is_activated_and_modules_are_loaded(stubs: Stubs, tmp_pa
     outcome = stubs.run(folder / "torchrun.sh", cwd=tmp_path)
     assert (outcome.status, outcome.calls) == (2, [])
     assert "module" in outcome.stderr
+
+
+def test_planc_adds_to_the_environment_what_nobody_has_set(stubs: Stubs, tmp_path: Path) -> None:
+    cluster = 'nics { names = ["mlx5_0", "mlx5_1"] }'
+    folder = written_out(plan("torchrun", 'script = "t.py"', nodes=2, cluster=cluster), tmp_path)
+    given = {"MASTER_ADDR": "n1", "TMPDIR": str(tmp_path)}
+    (call,) = stubs.run(folder / "torchrun.sh", cwd=tmp_path, **given).of("torchrun")
+    own = tmp_path / f"planc-{os.getuid()}"
+    assert call.env["PYTORCH_CUDA_ALLOC_CONF"] == "expandable_segments:True"
+    assert call.env["NCCL_IB_HCA"] == "mlx5_0,mlx5_1"
+    assert call.env["TRITON_CACHE_DIR"] == str(own / "triton")
+    assert call.env["TORCH_EXTENSIONS_DIR"] == str(own / "torch_extensions")
+    assert own.stat().st_mode & 0o777 == 0o700
+    spoken = {"PYTORCH_ALLOC_CONF": "max_split_size_mb:1", "TRITON_CACHE_DIR": "/t", "NCCL_IB_HCA": "rdma"}
+    (call,) = stubs.run(folder / "torchrun.sh", cwd=tmp_path, **given, **spoken).of("torchrun")
+    assert "PYTORCH_CUDA_ALLOC_CONF" not in call.env  # torch would take it in place of the caller's
+    assert {name: call.env[name] for name in spoken} == spoken
+
+
+def test_kernels_are_built_in_no_folder_of_somebody_else(stubs: Stubs, tmp_path: Path) -> None:
+    """Whoever may write there could have others run what he has put there."""
+    folder = written_out(plan("torchrun", 'script = "t.py"'), tmp_path)
+    (tmp_path / f"planc-{os.getuid()}").write_text("no folder")
+    outcome = stubs.run(folder / "torchrun.sh", cwd=tmp_path, TMPDIR=str(tmp_path))
+    (call,) = outcome.of("torchrun")
+    assert "TRITON_CACHE_DIR" not in call.env
+    assert "kernels are built in the home folder" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("targets", "gpu", "axes", "set_to"),
+    [
+        ("megatron", "compute_capability = 9.0", "tensor = 2", "1"),
+        ("megatron", "compute_capability = 9.0", "context = 2", "1"),
+        ("megatron", "compute_capability = 10.0", "tensor = 2", None),
+        ("megatron", "compute_capability = 9.0", "", None),
+        ("megatron", "", "tensor = 2", None),
+        ("torchtitan", "compute_capability = 9.0", "tensor = 2", None),
+    ],
+)
+def test_one_connection_is_for_megatron_alone(targets: str, gpu: str, axes: str, set_to: str | None) -> None:
+    text = text_of(f"torchrun, {targets}", 'script = "t.py"', rest=f"parallel {{ {axes} }}")
+    text = text.replace("bf16 = true", f"bf16 = true {gpu}").replace("stage = 3", "stage = 1")
+    compiled = analysed(text).plans[0]
+    variables = {variable.name: variable.value for variable in environment(compiled, facts_of(compiled))}
+    assert variables.get("CUDA_DEVICE_MAX_CONNECTIONS") == set_to
+
+
+def test_a_trace_shows_every_command(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("torchrun", 'script = "t.py"'), tmp_path)
+    outcome = stubs.run(folder / "torchrun.sh", cwd=tmp_path, PLANC_TRACE="1")
+    assert "exec torchrun --standalone --nnodes=1 --nproc-per-node=8" in outcome.stderr
+    assert "torchrun" not in stubs.run(folder / "torchrun.sh", cwd=tmp_path).stderr
+
+
+def test_the_environment_alone_runs_a_command_or_is_sourced(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("env", 'script = "t.py"  env { A = "it\'s $(id)" }'), tmp_path)
+    (call,) = stubs.run(folder / "env.sh", "torchrun", "a b", cwd=tmp_path).of("torchrun")
+    assert (call.argv, call.env["A"], call.env["OMP_NUM_THREADS"]) == (["a b"], "it's $(id)", "1")
+    assert stubs.run(folder / "env.sh", cwd=tmp_path).status == 2
+    caller = tmp_path / "caller.sh"
+    caller.write_text(f'#!/bin/bash\nset -u\n. "{folder}/env.sh"\necho "after"\ntorchrun "$A"\n')
+    caller.chmod(0o755)
+    outcome = stubs.run(caller, cwd=tmp_path, A="mine")
+    assert (outcome.status, outcome.stdout, outcome.of("torchrun")[0].argv) == (0, "after\n", ["mine"])
+    assert not any(name.startswith("planc_") for name in outcome.of("torchrun")[0].env)

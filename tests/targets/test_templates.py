@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planc.targets._shell import bare, is_bare, render
+from planc.targets._shell import bare, comment, is_bare, render
 from tests.compiling import ROOT
 
 TEMPLATES = sorted((ROOT / "templates").rglob("*.j2"))
@@ -18,7 +18,7 @@ TAG = re.compile(r"\{%.*?%\}", re.S)
 def misplaced(text: str) -> list[str]:
     """The values of a template that stand in quotes, a comment, an expansion or a here-document.
 
-    A `bare` value, or the fixed header, may stand in a comment.
+    A `bare` value, a text for a `comment`, or the fixed header may stand in a comment.
     """
     found = []
     text = TAG.sub("", text)
@@ -28,9 +28,16 @@ def misplaced(text: str) -> list[str]:
         match = VALUE.match(text, at)
         character = text[at]
         if match:
-            plain = match[1].strip() == "header" or match[1].strip().endswith("| bare")
+            of_comment = match[1].strip().endswith("| comment")
+            plain = of_comment or match[1].strip() == "header" or match[1].strip().endswith("| bare")
             word_starts = text[at - 1] in " \t\n=" or text[:at].endswith("--")
-            if (comment and not plain) or quote or braces or not (word_starts or comment):
+            if (
+                (comment and not plain)
+                or (of_comment and not comment)
+                or quote
+                or braces
+                or not (word_starts or comment)
+            ):
                 found.append(match[0])
             at = match.end()
             continue
@@ -97,6 +104,17 @@ def test_bare_refuses_what_a_line_of_sbatch_would_not_keep(text: str) -> None:
 )
 def test_bare_passes_what_sbatch_takes(text: str) -> None:
     assert bare(text) == text
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\tb", "caf\u00e9", "a\x7f"])
+def test_a_comment_refuses_what_would_leave_it(text: str) -> None:
+    with pytest.raises(ValueError, match="no line of a comment"):
+        comment(text)
+
+
+def test_a_comment_stands_in_comments_alone() -> None:
+    assert misplaced("# {{ x | comment }}\n") == []
+    assert misplaced("x={{ x | comment }}\n") == ["{{ x | comment }}"]
 
 
 def test_a_name_that_the_template_lacks_is_no_empty_text() -> None:
