@@ -109,7 +109,14 @@ def test_ds_config_follows_its_schema(plan: Plan, file: EmittedFile) -> None:
     assert [error.message for error in schema("ds_config.schema.json").iter_errors(json.loads(file.text))] == []
 
 
-@pytest.mark.parametrize(("plan", "file"), emitted([*OK, *EXAMPLES], ".yaml"))
+ACCELERATE = [
+    parameter
+    for backend in ("fsdp2", "deepspeed")
+    for parameter in emitted([*OK, *EXAMPLES], f"accelerate_{backend}.yaml")
+]
+
+
+@pytest.mark.parametrize(("plan", "file"), ACCELERATE)
 def test_accelerate_files_follow_their_schema(plan: Plan, file: EmittedFile) -> None:
     assert [error.message for error in schema("accelerate.schema.json").iter_errors(yaml.safe_load(file.text))] == []
 
