@@ -112,7 +112,9 @@ def _judged(
     plan: Plan, rules: tuple[Rule, ...], skipped: list[Skipped], every: tuple[Facts, ...]
 ) -> Iterator[Diagnostic]:
     """What the rules and the emitted targets say of a plan, for each engine that trains it."""
-    for facts in every:
+    for number, facts in enumerate(every):
+        if number:
+            facts.learn(every[0])
         for rule in rules:
             if plan.subject not in ("plan", rule.subject):
                 continue

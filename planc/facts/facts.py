@@ -66,13 +66,15 @@ class Facts:
     def changed(self, given: Mapping[str, Any], engine: Engine | None = None) -> Facts:
         """The facts of the same plan with other values of fields or facts, or of another engine."""
         other = Facts(self.plan, engine or self.engine, {**self._given, **given})
-        if other.engine is self.engine:  # what does not depend on the changes is known already
-            touched = _touched(frozenset(given))
-            kept = {path: value for path, value in self._values.items() if path not in touched}
-            other._values = kept | other._values
-            if isinstance(self._stages, tuple) and "pipeline.judged_stages" not in touched:
-                other._stages = tuple(other._like(stage, touched) for stage in self._stages)
+        other.learn(self, frozenset(given))
         return other
+
+    def learn(self, known: Facts, given: frozenset[str] = frozenset()) -> None:
+        """Takes over what other facts of this plan know, if it depends neither on `given` nor on another engine."""
+        touched = _touched(given | _unlike(self.engine, known.engine))
+        self._values = {path: value for path, value in known._values.items() if path not in touched} | self._values
+        if self._stages is None and isinstance(known._stages, tuple) and "pipeline.judged_stages" not in touched:
+            self._stages = tuple(self._like(stage, touched) for stage in known._stages)
 
     def _like(self, stage: Facts, touched: frozenset[str]) -> Facts:
         """The view of a stage of other facts as one of these, with what is not touched."""
@@ -171,6 +173,13 @@ def _touched(paths: frozenset[str]) -> frozenset[str]:
         if not more:
             return frozenset(found)
         found |= more
+
+
+@lru_cache(64)
+def _unlike(engine: Engine, other: Engine) -> frozenset[str]:
+    """Paths of the properties in which two engines differ."""
+    pairs = zip(Engine._fields, engine, other, strict=True)
+    return frozenset(f"engine.{name}" for name, left, right in pairs if left != right)
 
 
 def _parsed(given: str) -> tuple[str, str]:

@@ -40,11 +40,17 @@ def binary_logarithm(value: Any) -> Any:
     return (import_module("numpy") if is_array(value) else math).log2(value)
 
 
+_AS_THEY_ARE = frozenset((float, bool, str, type(None)))
+
+
 def _as_float(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(_as_float, value))
-    if value is None or isinstance(value, (bool, str, float, Unknown)):
+    kind = type(value)
+    if kind is int:
+        return float(value)
+    if kind in _AS_THEY_ARE or isinstance(value, (str, Unknown)):
         return value
+    if kind is tuple:
+        return tuple(map(_as_float, value))
     if is_array(value):
         return value if value.dtype.kind in "bf" else value * 1.0
     return float(value) if hasattr(value, "numerator") else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from planc.diagnostics.diagnostic import Edit, Fix
 from planc.plan.evaluate import version_key
@@ -10,7 +11,6 @@ from planc.plan.model import Origin, Plan
 from planc.rules._places import key_place
 from planc.source import Span
 
-_VALUE = re.compile(r'[ \t]*=[ \t]*("(?:[^"\\\n]|\\.)*")([ \t]*,)?')
 _ENVIRONMENT = "launch.env"
 
 
@@ -44,7 +44,7 @@ def variable_place(plan: Plan, name: str) -> Span:
 def text_place(plan: Plan, path: str, key: str) -> Span:
     """The whole entry of a key in a map of texts, `key = "text"`; the map's entry if it is not found."""
     place = key_place(plan, path, key)
-    value = _VALUE.match(place.source.text, place.end)
+    value = _pattern().match(place.source.text, place.end)
     return place if value is None else Span(place.source, place.start, value.end(1))
 
 
@@ -73,10 +73,15 @@ def without(plan: Plan, name: str) -> tuple[Fix, ...]:
     return (Fix(f"remove `{shown}`", (edit,), safe=False),)
 
 
+@cache  # compiled when a rule asks for a place: few plans have one of these faults
+def _pattern() -> re.Pattern[str]:
+    return re.compile(r'[ \t]*=[ \t]*("(?:[^"\\\n]|\\.)*")([ \t]*,)?')
+
+
 def _value(plan: Plan, path: str, key: Span) -> re.Match[str] | None:
     """The value behind a key, if it stands in the entry of the plan itself."""
     entry = plan[path]
-    value = _VALUE.match(key.source.text, key.end)
+    value = _pattern().match(key.source.text, key.end)
     if entry.origin is not Origin.WRITTEN or value is None or entry.entry.end < value.end():
         return None
     return value

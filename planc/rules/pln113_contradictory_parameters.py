@@ -38,7 +38,7 @@ from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 _DIMENSIONS = ("model.layers", "model.hidden", "model.heads", "model.kv_heads", "model.ffn", "model.vocab")
-_WRITTEN = re.compile(r"([0-9][0-9_]*)(?:\.([0-9_]+))?(?:[eE]\+?([0-9]+))?([kMBT]i?|Gi)?")
+_WRITTEN = r"([0-9][0-9_]*)(?:\.([0-9_]+))?(?:[eE]\+?([0-9]+))?([kMBT]i?|Gi)?"
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
@@ -78,9 +78,9 @@ def _narrowed(plan: Plan) -> list[str]:
 
 def _last_digit(text: str, value: int) -> tuple[int, int]:
     """What the last written digit counts, as a fraction; zeros at the end of a whole number may be rounding."""
-    match = _WRITTEN.fullmatch(text)
+    match = re.fullmatch(_WRITTEN, text)
     if match is None or match[4] not in (None, *SUFFIXES):
-        match = _WRITTEN.fullmatch(str(value) if value < 10**100 else "1")
+        match = re.fullmatch(_WRITTEN, str(value) if value < 10**100 else "1")
     assert match is not None
     whole, fraction, exponent, suffix = match.groups()
     unit = SUFFIXES.get(suffix or "", 1) * 10 ** int(exponent or 0)

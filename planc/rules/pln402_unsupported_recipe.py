@@ -62,7 +62,7 @@ _OF_FP8 = ("delayed", "tensorwise", "blockwise", "mxfp8")
 _ADA, _OF_ADA = 9.0, (12, 1)
 _NOT_YET = 12.0
 _HIGHEST = 1000  # beyond any, and still a float
-_TORCH_CUDA = re.compile(r"\+cu(\d+)(\d)$")
+_TORCH_CUDA = r"\+cu(\d+)(\d)$"
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
@@ -104,7 +104,7 @@ def _cuda(plan: Plan) -> tuple[int, ...] | None:
     stated = version(plan, "cuda")
     if stated is not None:
         return stated
-    built: Any = _TORCH_CUDA.search(texts(plan, "versions").get("torch", ""))
+    built: Any = re.search(_TORCH_CUDA, texts(plan, "versions").get("torch", ""))
     return (int(built[1]), int(built[2])) if built else None
 
 

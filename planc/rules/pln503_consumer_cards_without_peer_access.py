@@ -50,14 +50,14 @@ from planc.rules._places import related
 from planc.rules._variables import is_on, text_place, texts, variables, version, with_text
 from planc.rules.rule import Rule
 
-_CARDS = re.compile(r"(?:geforce-)?rtx-?40\d\d(?!\d)(?!-ada)")  # the RTX 4000 Ada is a card for workstations
+_CARDS = r"(?:geforce-)?rtx-?40\d\d(?!\d)(?!-ada)"  # the RTX 4000 Ada is a card for workstations
 _MENDED = (550, 40, 7)
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Several such cards in a node, an old driver, and no variable that keeps NCCL from trying."""
     card, ranks, driver = plan.value("cluster.gpu"), facts["cluster.gpus_per_node"], version(plan, "driver")
-    if not isinstance(card, str) or not _CARDS.match(card) or ranks == 1 or driver is None or _MENDED <= driver:
+    if not isinstance(card, str) or not re.match(_CARDS, card) or ranks == 1 or driver is None or _MENDED <= driver:
         return
     if is_on(variables(plan).get("NCCL_P2P_DISABLE", "")):
         return

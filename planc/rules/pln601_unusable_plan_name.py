@@ -47,16 +47,16 @@ from planc.plan.model import Plan
 from planc.rules.rule import Rule
 
 _LONGEST = 63
-_USABLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{_LONGEST - 1}}}")
-_OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
+_USABLE = rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{_LONGEST - 1}}}"
+_OTHER = r"[^A-Za-z0-9_.-]+"
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A name that no folder or job should have; a plan that writes nothing may be called anything."""
-    if not plan.targets or _USABLE.fullmatch(plan.name):
+    if not plan.targets or re.fullmatch(_USABLE, plan.name):
         return
-    usable = _OTHER.sub("-", plan.name).strip("-.")[:_LONGEST].strip("-.")
-    wrong = next((character for character in plan.name if _OTHER.match(character)), None)
+    usable = re.sub(_OTHER, "-", plan.name).strip("-.")[:_LONGEST].strip("-.")
+    wrong = next((character for character in plan.name if re.match(_OTHER, character)), None)
     if wrong is not None:
         text = f"{wrong!a} is none of the letters, digits, `_`, `-` and `.`"
     elif _LONGEST < len(plan.name):

@@ -47,7 +47,7 @@ from planc.plan.model import Plan
 from planc.rules._places import place, related
 from planc.rules.rule import Rule
 
-_QUANTITY = re.compile(r"([0-9]{1,15})(?:\.[0-9]{1,9})?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?")
+_QUANTITY = r"([0-9]{1,15})(?:\.[0-9]{1,9})?(m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi)?"
 _BYTES = {
     "": 1, "k": 10**3, "Ki": 2**10, "M": 10**6, "Mi": 2**20, "G": 10**9, "Gi": 2**30,
     "T": 10**12, "Ti": 2**40, "P": 10**15, "Pi": 2**50,
@@ -73,7 +73,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 def _bytes(text: str) -> int | None:
     """Bytes of a quantity of Kubernetes, rounded down; None for a text that is none."""
-    match = _QUANTITY.fullmatch(text.strip())
+    match = re.fullmatch(_QUANTITY, text.strip())
     if match is None:
         return None
     return int(match[1]) // 1000 if match[2] == "m" else int(match[1]) * _BYTES[match[2] or ""]
