@@ -56,7 +56,8 @@ from planc.rules.rule import Rule
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Ranks that hold unlike shares of the attention; where others train the plan too, their rules have said so."""
     tensor, kv_heads = facts["parallel.tensor"], facts["model.kv_heads"]
-    if not trained_only_by(plan, "deepspeed") or kv_heads % tensor == 0 or facts["model.heads"] % kv_heads != 0:
+    neox = plan.emits("gpt-neox")  # whose own rule is stricter
+    if neox or not trained_only_by(plan, "deepspeed") or kv_heads % tensor == 0 or facts["model.heads"] % kv_heads != 0:
         return
     fewer, fuller = divmod(kv_heads, tensor)
     span = place(plan, "parallel.tensor")
