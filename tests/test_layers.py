@@ -22,7 +22,7 @@ LAYERS = (
     ("planc.facts",),
     ("planc.rules", "planc.targets", "planc.format"),
     ("planc.reporting",),
-    ("planc.compiler", "planc.kinds", "planc.manifest", "planc.explanation", "planc.measuring"),
+    ("planc.compiler", "planc.kinds", "planc.manifest", "planc.explanation", "planc.measuring", "planc.verifying"),
     ("planc.advice", "planc.editing", "planc.showing"),
     ("planc.commands",),
     ("planc.__main__",),

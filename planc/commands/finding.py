@@ -17,7 +17,7 @@ from planc.source import Source, Span
 
 if TYPE_CHECKING:
     from planc.commands.cache import Cache
-    from planc.compiler import Skipped
+    from planc.compiler import Analysis
     from planc.plan.house import House
     from planc.plan.scope import Load, Made
 
@@ -66,16 +66,15 @@ def analyse_all(
 
 def analyse_whole(
     sources: Sequence[Source], files: Files, settings: tuple[str, ...], houses: Houses
-) -> tuple[tuple[Diagnostic, ...], tuple[Skipped, ...]]:
-    """What is found in the sources, in no order, and the rules that stayed silent; without cache, in this process."""
+) -> tuple[tuple[Diagnostic, ...], tuple[Analysis, ...]]:
+    """What is found in the sources, in no order, and whence; without cache, in this process."""
     from planc.compiler import analyse
 
     groups: dict[House | None, list[Source]] = {}
     for source in sources:
         groups.setdefault(houses[source], []).append(source)
     found = [analyse(tuple(group), files.load, settings, None, house) for house, group in groups.items()]
-    diagnostics = tuple(diagnostic for analysis in found for diagnostic in analysis.diagnostics)
-    return diagnostics, tuple(dict.fromkeys(skipped for analysis in found for skipped in analysis.skipped))
+    return tuple(diagnostic for analysis in found for diagnostic in analysis.diagnostics), tuple(found)
 
 
 def _found(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import argparse
 
     from planc.commands.mending import Mended
-    from planc.compiler import Skipped
+    from planc.commands.unseen import Unseen
     from planc.diagnostics.report import Kind
 
 #: Diagnostics that are written out as text; nobody reads on, and a broken tree may hold ten thousand.
@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
     """What one run has to say. `num_known` of the findings were in a baseline, of whose entries `num_gone` are gone."""
 
     diagnostics: tuple[Diagnostic, ...]
-    skipped: tuple[Skipped, ...] = ()
+    unseen: Unseen | None = None
     mended: Mended | None = None
     num_known: int = 0
     num_gone: int = 0
@@ -119,10 +119,12 @@ def _judge(read: Read, files: Files, configurations: Configurations, options: Op
         return Outcome(written.diagnostics, mended=written, unwritten=unwritten)
     if options.show_skipped:
         houses = configurations.houses(read.sources)
-        raw, skipped = analyse_whole(read.sources, files, options.settings, houses)
+        raw, analyses = analyse_whole(read.sources, files, options.settings, houses)
         all_found = (*read.diagnostics, *raw)
         settled = settle(all_found, read.sources, configurations, options.chosen, options.settings)
-        return Outcome(settled.diagnostics, skipped)
+        from planc.commands.unseen import unseen
+
+        return Outcome(settled.diagnostics, unseen=unseen(analyses))
     return Outcome(found(read.sources, options.use_cache))
 
 
@@ -143,8 +145,8 @@ def _show(outcome: Outcome, read: Read, options: Options) -> None:
             from planc.kinds import kinds_of
 
             kinds = kinds_of(diagnostics)
-        skipped = tuple((each.code, each.name, each.plan, each.missing) for each in outcome.skipped)
-        report = Report(diagnostics, read.names, read.unread, kinds, skipped if options.show_skipped else None)
+        skipped, verify = outcome.unseen or (None, None)
+        report = Report(diagnostics, read.names, read.unread, kinds, skipped, verify)
         output.write(import_module(f"planc.diagnostics.{options.output_format}").render(report))
         return
     if diagnostics:
@@ -158,8 +160,10 @@ def _show(outcome: Outcome, read: Read, options: Options) -> None:
     if diagnostics and sys.stdout is not None and sys.stdout.isatty():  # for a person; a log says it often enough
         codes = list(dict.fromkeys(found.code for found in diagnostics))
         lines.append(f"`planc rule {' '.join(codes[:_MOST_NAMED])}` says why, and what would work.")
-    if options.show_skipped:
-        lines.extend(_skipped_lines(outcome.skipped))
+    if outcome.unseen is not None:
+        from planc.commands.unseen import lines_of
+
+        lines.extend(lines_of(outcome.unseen))
     output.write("\n" * bool(diagnostics) + "".join(f"{line}\n" for line in lines))
 
 
@@ -211,16 +215,6 @@ def _hints(outcome: Outcome, diagnostics: tuple[Diagnostic, ...], options: Optio
         gone = f"{plural(outcome.num_gone, 'finding')} of the baseline {verb} gone"
         hints.append(f"{gone}; `--write-baseline` drops {'it' if outcome.num_gone == 1 else 'them'}.")
     return hints
-
-
-def _skipped_lines(skipped: tuple[Skipped, ...]) -> list[str]:
-    if not skipped:
-        return ["No rule stayed silent."]
-    lines = ["", "Rules that stayed silent, and what would let them speak:"]
-    for each in skipped:
-        fields = ", ".join(output.quoted(field) for field in each.missing)
-        lines.append(f"  {each.code} {each.name} in plan {output.quoted(each.plan)}: {fields}")
-    return lines
 
 
 def _options(arguments: list[str]) -> Options:
@@ -329,7 +323,10 @@ def parser() -> argparse.ArgumentParser:
     shown.add_argument("-q", "--quiet", action="store_true", help="show the diagnostics and nothing else")
     shown.add_argument("--statistics", action="store_true", help="show how often each rule is broken, not where")
     shown.add_argument(
-        "--show-skipped", action="store_true", help="list the rules that lacked a number, and the fields that supply it"
+        "--show-skipped",
+        action="store_true",
+        help="list the rules that lacked a number, with the field that supplies it, and what no file tells, with the "
+        "command that shows it",
     )
     shown.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are errors")
     chosen = made.add_argument_group("what is reported", "RULES are codes, beginnings of codes (PLN1), names, or all")

@@ -31,6 +31,11 @@ def render(report: Report) -> str:
             {"code": code, "name": name, "plan": plan, "missing": list(missing)}
             for code, name, plan, missing in report.skipped
         ]
+    if report.verify is not None:
+        document["verify"] = [
+            {"name": name, "plan": plan, "claim": claim, "command": command}
+            for name, plan, claim, command in report.verify
+        ]
     return json.dumps(document, indent=2) + "\n"
 
 

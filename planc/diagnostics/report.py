@@ -24,6 +24,7 @@ class Report(NamedTuple):
     unread: the names of those that could not be read, each with the reason.
     kinds: the kinds of the codes that occur; only SARIF shows their pages, other forms do without.
     skipped: rules that stayed silent (code, name, plan, the fields that would let it speak), if that was asked for.
+    verify: what no file tells of the machines (name, plan, claim, command), if that was asked for.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -31,6 +32,7 @@ class Report(NamedTuple):
     unread: tuple[tuple[str, str], ...] = ()
     kinds: tuple[Kind, ...] = ()
     skipped: tuple[tuple[str, str, str, tuple[str, ...]], ...] | None = None
+    verify: tuple[tuple[str, str, str, str], ...] | None = None
 
 
 def page_path(code: str, name: str) -> str:

@@ -78,6 +78,23 @@ def test_skipped_rules_and_what_they_lack(tree: Path) -> None:
     assert "skipped" not in json.loads(planc("lint", "--output-format=json", "a.plan", cwd=tree).stdout)
 
 
+def test_what_no_file_tells_is_listed_to_be_verified(tree: Path) -> None:
+    """Never as a fault: the exit status is that of the findings, and each line has a command."""
+    text = CLEAN.replace("nodes = 1", "nodes = 2") + 'gpu other { memory = 80 GiB  bf16 = true }\n'
+    assert "nodes = 2" in text
+    (tree / "two.plan").write_text(text.replace("plan run {", 'plan run {\n  checkpoint { directory = "it\'s here" }'))
+    outcome = planc("lint", "--show-skipped", "two.plan", cwd=tree)
+    assert "\nVerify on the machines what no file tells:\n  plan `run`\n" in outcome.stdout
+    document = json.loads(planc("lint", "--show-skipped", "--output-format", "json", "two.plan", cwd=tree).stdout)
+    verify = {each["name"]: each for each in document["verify"]}
+    assert {"ports", "cables", "locked memory", "packages"} <= set(verify)
+    assert "driver" not in verify  # the card has no compute capability, so it need not be NVIDIA's
+    assert verify["checkpoints"]["command"] == """df -hT -- 'it'"'"'s here'"""
+    (tree / "one.plan").write_text(CLEAN)
+    alone = planc("lint", "--show-skipped", "one.plan", cwd=tree).stdout
+    assert "ibstat" not in alone and "    collectives: " in alone
+
+
 def test_standard_input_under_a_name(tree: Path) -> None:
     (tree / "lib").mkdir()
     (tree / "lib" / "parts.plan").write_text(CLEAN.split("plan run")[0])
