@@ -139,7 +139,7 @@ def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
     return {
         **environment_values(plan, facts),
         "num_nodes": facts["cluster.nodes"],
-        "script": _as_file(plan.value("launch.script")),
+        "script": _as_file(written(plan, "launch.script") or ""),
         "args": written(plan, "launch.args") or (),
         "activate": None if venv is None else f"{venv}/bin/activate",
         "modules": written(plan, "launch.modules") or (),
