@@ -9,9 +9,9 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
 from planc.source import Span
 from planc.targets._kubernetes_faults import (
-    CARDS,
     CLUSTER_VARIABLE,
     LAUNCHER,
+    LOST_CHECKPOINTS,
     MISSING_IMAGE,
     NO_NETWORK_CARDS,
     QUEUE,
@@ -22,14 +22,17 @@ from planc.targets._kubernetes_kinds import longest_name
 from planc.targets._kubernetes_pod import (
     JOBSET,
     KUEUE,
+    OWN_SCRIPT,
     PYTORCHJOB,
     TARGET_NAME,
     TRAINJOB,
     card_resource,
     image_of,
     kind_of,
+    launcher_of,
     mount_parts,
     name_of,
+    own_launchers,
     pairs,
     setting,
     taken_folders,
@@ -49,8 +52,8 @@ from planc.targets._launch import choice_of, key_span, written
 
 _POD = "launch.kubernetes"
 
-#: Trainers whose flags stand in a command of their own.
-_OWN_COMMAND = ("megatron", "megatron-bridge", "torchtitan", "nanotron", "gpt-neox", "deepspeed-launcher", "ray-train")
+#: Trainers that start all nodes from one of them, by ssh.
+_FROM_ONE_NODE = ("gpt-neox", "megatron-bridge")
 
 #: Given to each pod by the cluster, whatever the plan says.
 _OF_THE_CLUSTER = frozenset(("MASTER_ADDR", "JOB_COMPLETION_INDEX", "PET_LOCAL_ADDR", "PET_RDZV_CONF"))
@@ -73,6 +76,7 @@ def check_objects(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     yield from _check_texts(plan)
     yield from _check_resources(plan, facts)
     yield from _check_folders(plan)
+    yield from _check_checkpoints(plan)
     yield from _check_variables(plan)
     yield from _check_queue(plan)
 
@@ -123,14 +127,22 @@ def _check_launch(plan: Plan) -> Iterator[Diagnostic]:
         help = ("write `kind = jobset` or `kind = trainjob`, or use `launch.restarts`",)
         message = f"a {kind_of(plan)} does not make all its pods anew"
         yield UNSAID.at(_span(plan, "recreate"), message, "would be left out", help=help)
-    if setting(plan, "launcher") == "accelerate" and not plan.emits("accelerate"):
-        help = ("emit `accelerate` too",)
-        yield LAUNCHER.at(_span(plan, "launcher"), "`accelerate` is not emitted", help=help)
+    yield from _check_launcher(plan)
+
+
+def _check_launcher(plan: Plan) -> Iterator[Diagnostic]:
+    launcher, own = launcher_of(plan), own_launchers(plan)
+    if launcher != "torchrun" and not plan.emits(launcher):
+        help = (f"emit `{launcher}` too",)
+        yield LAUNCHER.at(_span(plan, "launcher"), f"`{launcher}` is not emitted", help=help)
+        return
     for choice in plan.targets:
-        if choice.name in _OWN_COMMAND:
+        written_here = choice.is_written and choice.name not in _FROM_ONE_NODE
+        if choice.name in (*OWN_SCRIPT, *_FROM_ONE_NODE) and (choice.name != launcher or not written_here):
             message = f"pods do not start the command of `{choice.name}`"
+            label = f"they start that of `{launcher}`" if own else "its flags would reach no program"
             help = (f"emit `{choice.name}` in another plan",)
-            yield LAUNCHER.at(choice.span, message, "its flags would reach no program", help=help)
+            yield LAUNCHER.at(choice.span, message, label, help=help)
 
 
 def _check_name(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
@@ -185,7 +197,7 @@ def _check_resources(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     elif card_resource(plan) is None:
         vendor = written(plan, "cluster.gpu.vendor")
         help = ('write `emit = [kubernetes { gpu_resource = "..." }]`, as `kubectl describe node` lists it',)
-        yield CARDS.at(_span(plan, "kind"), f"cards of {vendor} have no single resource", "asks for no card", help=help)
+        yield UNSAID.at(_span(plan, "kind"), f"cards of {vendor} have no single resource", "asks for none", help=help)
     for name, amount in pairs(plan, "rdma").items():
         if name == card_resource(plan):
             yield _unusable(_span(plan, "rdma"), f"`{name}` are the cards themselves", "asked for twice")
@@ -233,6 +245,20 @@ def _check_folders(plan: Plan) -> Iterator[Diagnostic]:
     workdir = setting(plan, "workdir")
     if workdir is not None and not workdir.startswith("/"):
         yield _unusable(_span(plan, "workdir"), f"`{workdir}` is no absolute path")
+
+
+def _check_checkpoints(plan: Plan) -> Iterator[Diagnostic]:
+    """A folder for checkpoints on no volume; those of a node by its name have a rule of their own."""
+    folder = written(plan, "checkpoint.directory")
+    if folder is None or not plan.is_written("checkpoint.directory") or "://" in folder:
+        return
+    place = folder if folder.startswith("/") else f"{setting(plan, 'workdir') or ''}/{folder}"
+    mounted = [*pairs(plan, "claims", ":").values()]
+    mounted += [mount_parts(mount)[1] for mount in written(plan, "launch.container.mounts") or ()]
+    if not any(f"{place}/".startswith(f"{volume.rstrip('/')}/") for volume in mounted):
+        help = ('mount a volume there: `emit = [kubernetes { claims = ["CLAIM:FOLDER"] }]`',)
+        span = plan["checkpoint.directory"].span
+        yield LOST_CHECKPOINTS.at(span, f"no volume is mounted at `{folder}`", "gone when the pod ends", help=help)
 
 
 def _check_variables(plan: Plan) -> Iterator[Diagnostic]:

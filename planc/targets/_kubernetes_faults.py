@@ -6,6 +6,7 @@ from planc.diagnostics.diagnostic import Severity
 from planc.targets._faults import example, fault
 
 _IMAGE = 'kubernetes { image = "registry.example/train:1" }'
+_CHECKPOINTS = 'checkpoint { every = 500 steps  directory = "/checkpoints" }  '
 _TWO = "global = 64  micro = 1"
 
 
@@ -31,14 +32,15 @@ MISSING_IMAGE = fault(
 UNSAID = fault(
     "PLN987",
     "unsayable-in-a-pod",
-    "A field of `launch` has no place in the pods.",
+    "A field of the plan has no place in the pods.",
     why="the file would leave it out and the pods would run without it: an image has no environment modules, the "
-    "cluster has its own container runtime, sbatch is not there, and only JobSet makes all pods anew.",
+    "cluster has its own container runtime, sbatch is not there, and only JobSet makes all pods anew. Pods get cards "
+    "by the name that a device plugin gives them: that of NVIDIA and AMD has one, that of Intel one for each driver.",
     example=_plan(launch=f'modules = ["cuda/12.8"]  {_IMAGE}'),
     instead=_plan(),
     fix="do as the help says, or leave the field to a target that has it: fields may be set in one plan of two that "
     "share a template.",
-    source="Kubernetes API, PodSpec and JobSpec; JobSet, failurePolicy.",
+    source="Kubernetes API, PodSpec and JobSpec; JobSet, failurePolicy; the device plugins of NVIDIA, AMD and Intel.",
     versions="Kubernetes 1.37, JobSet v1alpha2.",
 )
 
@@ -104,23 +106,26 @@ LAUNCHER = fault(
     "PLN992",
     "pods-without-their-launcher",
     "The pods start another command than the plan's trainer needs.",
-    why="the pods run the script of torchrun or accelerate. accelerate reads the layout from a file that is not there "
-    "then; a trainer with a command of its own would never hear of its flags.",
+    why="the pods run one script. accelerate reads the layout from a file that is there only if it is emitted; a "
+    "trainer with flags or a file of its own would never hear of them from another's script; and gpt-neox starts all "
+    "nodes from one of them.",
     example=_plan("launcher = accelerate"),
     instead=_plan(before="shard { stage = 3 }  ").replace("emit = [kubernetes]", "emit = [kubernetes, accelerate]"),
-    fix="emit `accelerate` too, or leave the launcher to planc; emit a trainer with its own command in another plan.",
-    source="templates of torchrun and accelerate.",
+    fix="emit `accelerate` too, or leave the launcher to planc; emit one such trainer in a plan.",
+    source="templates of the launch scripts.",
     versions="planc 0.1.",
 )
 
-CARDS = fault(
+LOST_CHECKPOINTS = fault(
     "PLN993",
-    "cards-of-unknown-resource",
-    "The vendor's cards have no single resource by which a pod could ask for them.",
-    why="pods get cards by the name that a device plugin gives them. Those of NVIDIA and AMD have one each; Intel's "
-    "depends on the driver of the node, and Google's cards are asked for with labels of their own.",
-    example=_plan().replace("bf16 = true", "bf16 = true  vendor = intel", 1),
-    instead=_plan('gpu_resource = "gpu.intel.com/xe"').replace("bf16 = true", "bf16 = true  vendor = intel", 1),
-    fix='write `emit = [kubernetes { gpu_resource = "gpu.intel.com/i915" }]` or what `kubectl describe node` lists.',
-    source="the device plugins of NVIDIA, AMD and Intel.",
+    "checkpoints-end-with-the-pod",
+    "Checkpoints go to a folder of the pod itself.",
+    why="a container's own files are gone when its pod ends, whether the run is done or a node has failed: what a "
+    "restart would need is lost with what it was saved from.",
+    example=_plan(before=_CHECKPOINTS),
+    instead=_plan('claims = ["run-1:/checkpoints"]', before=_CHECKPOINTS),
+    fix='mount a volume there: `emit = [kubernetes { claims = ["CLAIM:/checkpoints"] }]`, or a folder of the nodes '
+    "with `launch.container.mounts`.",
+    source="Kubernetes, volumes and ephemeral storage.",
+    severity=Severity.WARNING,
 )

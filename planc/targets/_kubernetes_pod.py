@@ -22,6 +22,10 @@ INSTANCE = "app.kubernetes.io/instance"
 REPLICAS = "node"  # the replicated job; trainer looks for a container of this name
 PORT = 29500  # torchrun's own default
 
+#: Trainers whose script calls torchrun on each node, with the trainer's own flags or file.
+OWN_SCRIPT = ("megatron", "torchtitan", "nanotron")
+LAUNCHERS = ("torchrun", "accelerate", *OWN_SCRIPT)
+
 _FOLDER = "/etc/planc"
 _HOST = "kubernetes.io/hostname"
 _WAIT = 1800  # seconds for the slowest node to fetch its image
@@ -69,10 +73,17 @@ def name_of(plan: Plan) -> str:
     return str(setting(plan, "name") or plan.name)
 
 
+def own_launchers(plan: Plan) -> tuple[str, ...]:
+    """The trainers of the plan that have a script with their flags in it."""
+    return tuple(choice.name for choice in plan.targets if choice.name in OWN_SCRIPT)
+
+
 def launcher_of(plan: Plan) -> str:
     """The target whose script starts a node's ranks."""
-    chosen = setting(plan, "launcher")
-    return str(chosen or ("accelerate" if plan.emits("accelerate") and not plan.emits("torchrun") else "torchrun"))
+    chosen, own = setting(plan, "launcher"), own_launchers(plan)
+    if chosen is not None or own:
+        return str(chosen or own[0])
+    return "accelerate" if plan.emits("accelerate") and not plan.emits("torchrun") else "torchrun"
 
 
 def card_resource(plan: Plan) -> str | None:
@@ -104,10 +115,11 @@ def job_of(plan: Plan, facts: Facts) -> Job:
     script = next(file for file in launcher.emit(plan, facts) if file.executable)
     files[script.path] = script.text
     start = script.path
-    if 1 < nodes:
+    modules = any(path.endswith(".py") for path in files)
+    if modules or 1 < nodes:
         start = "pod.sh"
-        values = {"script": script.path, "wait": _WAIT, "operator": kind == PYTORCHJOB}
-        files[start] = render("kubernetes/pod.sh.j2", values)
+        values = {"script": script.path, "modules": modules, "several": 1 < nodes, "wait": _WAIT}
+        files[start] = render("kubernetes/pod.sh.j2", {**values, "operator": kind == PYTORCHJOB})
     return Job(name, kind, nodes, facts["cluster.gpus_per_node"], port, _master(name, kind, nodes), files, start)
 
 

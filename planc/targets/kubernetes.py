@@ -16,10 +16,20 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import COUNT0, FLAG, TEXT, Field, Type
 from planc.targets import _kubernetes_faults as faults
-from planc.targets._faults import CONTAINER, LAUNCH_FAULTS, MODULE_NAME
+from planc.targets._faults import CONTAINER, LAUNCH_FAULTS, MISSING_SCRIPT, MODULE_NAME
 from planc.targets._kubernetes_check import check_objects
 from planc.targets._kubernetes_kinds import objects
-from planc.targets._kubernetes_pod import JOB, JOBSET, KUEUE, PYTORCHJOB, TRAINJOB, VOLCANO, job_of
+from planc.targets._kubernetes_pod import (
+    JOB,
+    JOBSET,
+    KUEUE,
+    LAUNCHERS,
+    PYTORCHJOB,
+    TRAINJOB,
+    VOLCANO,
+    job_of,
+    launcher_of,
+)
 from planc.targets._kubernetes_text import documents
 from planc.targets._launch import check_launch
 from planc.targets.target import EmittedFile, Target
@@ -33,7 +43,8 @@ _OTHERWISE = (CONTAINER.code, MODULE_NAME.code)
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What pods cannot do for the plan."""
     yield from check_objects(plan, facts)
-    yield from (found for found in check_launch(plan, "kubernetes") if found.code not in _OTHERWISE)
+    otherwise = (*_OTHERWISE, MISSING_SCRIPT.code) if launcher_of(plan) == "torchtitan" else _OTHERWISE
+    yield from (found for found in check_launch(plan, "kubernetes") if found.code not in otherwise)
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
@@ -47,13 +58,19 @@ TARGET = Target(
     check=check,
     emit=emit,
     options=(
-        Field("kind", Type("word", words=(PYTORCHJOB, TRAINJOB, JOBSET, JOB)), None, f"by default {PYTORCHJOB}"),
+        Field(
+            "kind",
+            Type("word", words=(PYTORCHJOB, TRAINJOB, JOBSET, JOB)),
+            None,
+            f"the kind of job; by default {PYTORCHJOB}",
+        ),
         Field("name", TEXT, None, "what the job is called; by default like the plan"),
         Field(
             "launcher",
-            Type("word", words=("torchrun", "accelerate")),
+            Type("word", words=LAUNCHERS),
             None,
-            "what starts a node's ranks; by default accelerate where the plan emits it and not torchrun, else torchrun",
+            "what starts a node's ranks; by default the trainer that has a script of its own, accelerate where the "
+            "plan emits it and not torchrun, else torchrun",
         ),
         Field("workdir", TEXT, None, "folder at which the program's paths start; by default the image's"),
         Field(
@@ -74,7 +91,7 @@ TARGET = Target(
     ),
     faults=(
         faults.MISSING_IMAGE, faults.UNSAID, faults.UNUSABLE_TEXT, faults.CLUSTER_VARIABLE, faults.QUEUE,
-        faults.NO_NETWORK_CARDS, faults.LAUNCHER, faults.CARDS,
+        faults.NO_NETWORK_CARDS, faults.LAUNCHER, faults.LOST_CHECKPOINTS,
         *(fault for fault in LAUNCH_FAULTS if fault.code not in _OTHERWISE),
     ),
 )  # fmt: skip

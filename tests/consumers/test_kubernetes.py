@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from tests.compiling import analysed, errors, file_of
 from tests.consumers.emitted import plans_that_write
 from tests.consumers.running import PROGRAMS, environment, free_ports, needs, reports
 from tests.shared import shared
+from tests.targets.test_scripts import HOSTILE, literal
 
 pytestmark = pytest.mark.consumer
 
@@ -170,6 +172,24 @@ def test_models_of_the_training_operator_keep_every_field(plan: Plan) -> None:
                 limits = template["spec"]["containers"][0]["resources"]["limits"]
                 limits.update({name: str(amount) for name, amount in limits.items()})
             assert client.sanitize_for_serialization(model) == item
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="not installed: kubectl")
+def test_the_reader_of_kubectl_reads_what_was_written(tmp_path: Path) -> None:
+    """Go's reader, which `kubectl kustomize` asks without a cluster, differs from Python's in numbers and truths."""
+    texts = [*HOSTILE, "yes", "y", "N", "on", "1e3", "0x1", "0o7", "010", "1_000", ".5", "+1", "2026-01-01", "~"]
+    variables = "  ".join(f"V{number} = {literal(text)}" for number, text in enumerate(texts))
+    for kind in ("pytorchjob", "trainjob", "jobset", "job"):
+        plan = two_nodes(kind, f"env {{ {variables} }}")
+        (tmp_path / "kubernetes.yaml").write_text(file_of(plan, "kubernetes.yaml"), encoding="utf-8")
+        (tmp_path / "kustomization.yaml").write_text("resources: [kubernetes.yaml]\n")
+        run = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, check=True, text=True, timeout=60)
+        assert by_kind(list(yaml.safe_load_all(run.stdout))) == by_kind(objects(plan))
+
+
+def by_kind(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The objects by kind, each of which there is one."""
+    return {item["kind"]: item for item in items}
 
 
 def one(kind: str, name: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sysconfig
@@ -40,7 +41,14 @@ PLANS = [
 SCHEMA = Draft202012Validator(json.loads((ROOT / "schemas/kubernetes.schema.json").read_text(encoding="utf-8")))
 
 
-def tried(options: str = "", launch: str = "", *, nodes: int = 2, emit: str = "") -> Analysis:
+MEGATRON = """
+    train { duration = 100 steps }
+    optimizer = adamw { learning_rate = 1e-4 }
+    schedule = cosine { warmup = 10 steps  minimum = 1e-5 }
+"""
+
+
+def tried(options: str = "", launch: str = "", *, nodes: int = 2, emit: str = "", rest: str = "") -> Analysis:
     """What planc makes of a plan that emits the target with these options."""
     return analysed(f"""
     gpu card {{ memory = 80 GiB  bf16 = true }}
@@ -48,18 +56,19 @@ def tried(options: str = "", launch: str = "", *, nodes: int = 2, emit: str = ""
     plan run {{
       model = small
       cluster {{ gpu = card  nodes = {nodes}  gpus_per_node = 8 }}
-      shard {{ stage = 3 }}
-      batch {{ global = {16 * nodes}  micro = 1 }}
+      shard {{ stage = 2 }}
+      batch {{ global = {16 * nodes}  micro = 1  sequence_length = 2048 }}
       precision = bf16
+      {rest}
       launch {{ script = "train.py"  kubernetes {{ image = "train:1" }}  {launch} }}
       emit = [kubernetes {{ {options} }}{emit}]
     }}
     """)
 
 
-def compiled(options: str = "", launch: str = "", *, nodes: int = 2) -> Plan:
+def compiled(options: str = "", launch: str = "", *, nodes: int = 2, emit: str = "", rest: str = "") -> Plan:
     """A plan without an error."""
-    analysis = tried(options, launch, nodes=nodes)
+    analysis = tried(options, launch, nodes=nodes, emit=emit, rest=rest)
     assert errors(analysis) == [], errors(analysis)
     return analysis.plans[0]
 
@@ -239,9 +248,47 @@ def test_walltime_is_rounded_up_to_a_second() -> None:
         assert (spec[where] if where else spec)["activeDeadlineSeconds"] == 91
 
 
-@pytest.mark.parametrize("trainer", ["megatron", "torchtitan", "nanotron", "gpt-neox"])
-def test_a_trainer_with_a_command_of_its_own_is_no_script_of_torchrun(trainer: str) -> None:
-    assert "PLN992" in codes(tried(emit=f", {trainer}"))
+@pytest.mark.parametrize(
+    ("options", "emit"),
+    [
+        ("", ", gpt-neox"),
+        ("", ", megatron, nanotron"),
+        ("launcher = torchrun", ", megatron, torchrun"),
+        ("launcher = nanotron", ", deepspeed"),
+    ],
+)
+def test_flags_of_a_trainer_never_get_lost(options: str, emit: str) -> None:
+    """Where the script that is started does not hand them on."""
+    assert "PLN992" in codes(tried(options, emit=emit))
+
+
+def test_the_script_of_a_trainer_is_what_pods_start() -> None:
+    plan = compiled(emit=", torchrun, megatron", rest=MEGATRON)
+    data = objects(plan)[0]["data"]
+    assert set(data) == {"megatron.args", "megatron.sh", "pod.sh"}
+    assert "planc_script=megatron.sh\n" in data["pod.sh"]
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_compiled_module_can_be_imported(nodes: int, tmp_path: Path) -> None:
+    data = objects(compiled(nodes=nodes, emit=", fsdp2"))[0]["data"]
+    assert "parallelize.py" in data
+    (tmp_path / "pod.sh").write_text(data["pod.sh"])
+    (tmp_path / "torchrun.sh").write_text('echo "${PYTHONPATH}"\n')
+    environment = {"PATH": os.defpath, "PYTHONPATH": "/of/the/image", "RANK": "0", "PLANC_POD_IP": "10.0.0.1"}
+    run = subprocess.run(["bash", tmp_path / "pod.sh"], env=environment, capture_output=True, check=True, text=True)
+    assert run.stdout.splitlines()[-1] == f"{tmp_path}:/of/the/image"
+
+
+def test_a_pod_that_finds_no_master_says_so(tmp_path: Path) -> None:
+    script = objects(compiled())[0]["data"]["pod.sh"]
+    (tmp_path / "pod.sh").write_text(script.replace("planc_wait=1800", "planc_wait=0").replace("sleep 2", "sleep 1"))
+    (tmp_path / "torchrun.sh").write_text("echo started\n")
+    master = {"MASTER_ADDR": "no-such-master.invalid", "MASTER_PORT": "29500"}
+    environment = {"PATH": os.defpath, "RANK": "1", "PLANC_POD_IP": "10.0.0.2", **master}
+    run = subprocess.run(["bash", tmp_path / "pod.sh"], env=environment, capture_output=True, check=False, text=True)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr == "planc: node 1 found no master at no-such-master.invalid:29500 within 0 s\n"
 
 
 def test_forms_of_names() -> None:
