@@ -7,7 +7,7 @@ Example:
     gpu card { memory = 80 GiB  bf16 = true }
     cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
     model small {
-      layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000  bias = mlp
+      layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000  bias = all
       experts { count = 16  top_k = 2  ffn = 1024 }
     }
     plan run {
@@ -23,7 +23,7 @@ Instead:
     gpu card { memory = 80 GiB  bf16 = true }
     cluster one { gpu = card  nodes = 1  gpus_per_node = 8 }
     model small {
-      layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000  bias = mlp
+      layers = 8  hidden = 1024  heads = 16  ffn = 4096  vocab = 32_000  bias = all
       experts { count = 16  top_k = 2  ffn = 1024 }
     }
     plan run {

@@ -14,6 +14,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.targets._faults import LAUNCH_FAULTS
 from planc.targets._launch import check_launch, deepspeed_flags, launch_values
+from planc.targets._megatron_launch import passes_flags
 from planc.targets._shell import render
 from planc.targets.target import EmittedFile, Target
 
@@ -26,7 +27,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
     """`torchrun.sh`."""
     values = launch_values(plan, facts)
-    text = render("torchrun/torchrun.sh.j2", {**values, "flags": deepspeed_flags(plan), "job_name": plan.name})
+    values.update(flags=deepspeed_flags(plan), megatron=passes_flags(plan), job_name=plan.name)
+    text = render("torchrun/torchrun.sh.j2", values)
     return (EmittedFile("torchrun.sh", text, executable=True),)
 
 
