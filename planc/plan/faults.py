@@ -201,7 +201,7 @@ CONFLICTING_TRAINERS = _fault(
     "PLN028", "conflicting-trainers", "The emitted trainers accumulate gradients in different dtypes.",
     "Megatron accumulates in fp32 and DeepSpeed in 16 bits unless told otherwise: the two would need different memory\n"
     "and train differently from one plan.",
-    _plan("emit = [megatron, torchrun, fsdp2]  launch { script = \"train.py\" }"),
+    _plan("emit = [megatron, torchrun, deepspeed]  launch { script = \"train.py\" }"),
     _plan("emit = [torchrun, deepspeed]  launch { script = \"train.py\" }"),
     "write `precision = bf16 { gradients = fp32 }`, or the dtype that is meant.",
     "docs/language.md, precision.",
