@@ -13,7 +13,7 @@ Example:
       cluster  = one
       parallel { pipeline = 2 }
       shard    { stage = 3 }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }
@@ -27,7 +27,7 @@ Instead:
       cluster  = one
       parallel { pipeline = 1 }
       shard    { stage = 3 }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }

@@ -12,7 +12,7 @@ Example:
       cluster  = one
       parallel { pipeline = 4 }
       pipeline = interleaved { chunks = 2 }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 18  micro = 1 }
       precision = bf16
     }
@@ -26,7 +26,7 @@ Instead:
       cluster  = one
       parallel { pipeline = 4 }
       pipeline = interleaved { chunks = 2 }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 20  micro = 1 }
       precision = bf16
     }

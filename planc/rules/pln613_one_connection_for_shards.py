@@ -13,7 +13,7 @@ Example:
       cluster  = one
       shard    { stage = 3 }
       launch   { script = "train.py"  env { CUDA_DEVICE_MAX_CONNECTIONS = "1" } }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }
@@ -27,7 +27,7 @@ Instead:
       cluster  = one
       shard    { stage = 3 }
       launch   { script = "train.py"  env { NCCL_DEBUG = "WARN" } }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }

@@ -11,7 +11,7 @@ Example:
       model    = small
       cluster  = one
       checkpoint { every = 500 steps  keep = 1 }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }
@@ -24,7 +24,7 @@ Instead:
       model    = small
       cluster  = one
       checkpoint { every = 500 steps  keep = 2 }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }

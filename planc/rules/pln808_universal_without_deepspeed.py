@@ -12,7 +12,7 @@ Example:
       cluster  = one
       shard    { stage = 3 }
       checkpoint { every = 500 steps  format = universal }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }
@@ -26,7 +26,7 @@ Instead:
       cluster  = one
       shard    { stage = 3 }
       checkpoint { every = 500 steps  format = sharded }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }

@@ -21,7 +21,7 @@ Example:
       cluster  = one
       shard    { stage = 2 }
       resume   { directory = "/ckpt/before"  saved_by = before }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }
@@ -44,7 +44,7 @@ Instead:
       cluster  = one
       shard    { stage = 2 }
       resume   { directory = "/ckpt/before"  saved_by = before }
-      emit     = [torchtitan]
+      emit     = [torchtitan { module = "my_models"  flavor = "small" }]
       batch    { global = 64  micro = 1 }
       precision = bf16
     }
