@@ -45,7 +45,7 @@ _OF_THE_NODE = frozenset(("NODE_RANK", "SLURM_NODEID", "SLURM_PROCID", "SLURM_LO
 _LOOPBACK = re.compile(r"localhost(\..*)?|127\..*|::1|0\.0\.0\.0", re.IGNORECASE)
 
 #: Trainers whose files or environment carry the timeout of collectives.
-_CARRY_TIMEOUT = tuple(name for name in TRAINERS if name not in ("accelerate", "fsdp2", "transformers", "lightning"))
+_CARRY_TIMEOUT = tuple(name for name in TRAINERS if name not in ("accelerate", "fsdp2", "lightning"))
 
 
 def written(plan: Record, path: str) -> Any:
