@@ -89,8 +89,9 @@ CONTAINER = fault(
     why="the run would start in whatever environment the node has, not in the image that the plan names.",
     example=example('emit = [torchrun]  launch { script = "train.py"  container { image = "trainer.sqsh" } }'),
     instead=example('emit = [torchrun]  launch { script = "train.py"  venv = "/opt/trainer" }'),
-    fix="call the launch script inside the container and remove the section, or use `launch.venv` or `launch.modules`.",
-    source="templates of torchrun, accelerate and slurm.",
+    fix="emit `slurm` or `kubernetes`, which start it; or call the launch script inside the container and remove the "
+    "section.",
+    source="templates of torchrun and accelerate.",
     versions="planc 0.1.",
 )
 

@@ -44,6 +44,9 @@ _OF_THE_NODE = frozenset(("NODE_RANK", "SLURM_NODEID", "SLURM_PROCID", "SLURM_LO
 #: Names of the node itself: nodes that meet there each meet alone.
 _LOOPBACK = re.compile(r"localhost(\..*)?|127\..*|::1|0\.0\.0\.0", re.IGNORECASE)
 
+#: Targets that start the container of the plan; a script beside theirs is for use inside it.
+_START_CONTAINERS = ("kubernetes", "slurm")
+
 #: Trainers whose files or environment carry the timeout of collectives.
 _CARRY_TIMEOUT = tuple(name for name in TRAINERS if name not in ("accelerate", "fsdp2", "lightning"))
 
@@ -102,7 +105,7 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
     elif written(plan, "launch.script") == "":
         yield MISSING_SCRIPT.at(plan["launch.script"].span, "`launch.script` is empty", "starts nothing")
     yield from check_variables(plan)
-    if written(plan, "launch.container.image") is not None:
+    if written(plan, "launch.container.image") is not None and not plan.emits(*_START_CONTAINERS):
         yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
     if written(plan, "launch.min_nodes") is not None and plan.is_written("launch.min_nodes"):
         yield ELASTIC.at(plan["launch.min_nodes"].span, "the launch scripts are not elastic", "would be left out")
@@ -139,6 +142,7 @@ def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
     return {
         **environment_values(plan, facts),
         "num_nodes": facts["cluster.nodes"],
+        "contained": written(plan, "launch.container.image") is not None,
         "script": _as_file(written(plan, "launch.script") or ""),
         "args": written(plan, "launch.args") or (),
         "activate": None if venv is None else f"{venv}/bin/activate",

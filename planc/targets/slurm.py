@@ -1,10 +1,11 @@
-"""Slurm: `job.sbatch`, one launcher task a node.
+"""Slurm: `job.sbatch`, one launcher task a node, or one task a rank.
 
 The launcher is torchrun, or `accelerate launch` where the plan emits `accelerate` and not `torchrun`; the option
-`launcher` decides otherwise. Every task meets at the first allocated host, at a port that follows from the job's id.
-The program's output goes to `NAME-JOB.out` in the folder from which the job is submitted, since Slurm opens that file
-before anything could make a folder for it. Fields of `launch.slurm` become `#SBATCH` lines as they stand; one with an
-empty text becomes a flag, and a `gres` with cards in it stands in place of `gpus-per-node`.
+`launcher` decides otherwise, also for `srun`, which starts the ranks themselves. All meet at the first allocated host,
+at a port that follows from the job's id. The program's output goes to `NAME-JOB.out` in the folder from which the job
+is submitted, since Slurm opens that file before anything could make a folder for it. Fields of `launch.slurm` become
+`#SBATCH` lines as they stand; one with an empty text becomes a flag, and a `gres` with cards in it stands in place of
+`gpus-per-node`.
 """
 
 from __future__ import annotations
@@ -12,16 +13,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, plural
-from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.diagnostics.amounts import count_text, plural, time_text
+from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
 from planc.plan.schema import Field, Type
 from planc.source import Span
 from planc.targets._accelerate_launch import accelerate_values
-from planc.targets._faults import LAUNCH_FAULTS, example, fault
+from planc.targets._container import check_container, container_values
+from planc.targets._faults import LAUNCH_FAULTS
 from planc.targets._launch import check_launch, choice_of, deepspeed_flags, key_span, launch_values, option, written
+from planc.targets._megatron_launch import passes_flags
 from planc.targets._shell import is_bare, render
+from planc.targets._slurm_faults import (
+    ARRAY,
+    LATE_SIGNAL,
+    LAUNCHER,
+    LOG_FOLDER,
+    OTHER_CARDS,
+    OWNED_OPTION,
+    REQUEUED,
+    RESTARTS,
+    SLURM_FAULTS,
+    UNSAFE_TEXT,
+)
+from planc.targets._slurm_signal import signal_of, signal_text
 from planc.targets.target import EmittedFile, Target
 
 _KEY = re.compile(r"[a-z][a-z0-9-]*")
@@ -37,74 +53,6 @@ _OWNED: dict[str, str] = {
     "time": "launch.walltime", "job-name": "the plan's name", "wrap": "launch.script",
 }  # fmt: skip
 
-_LAUNCH = 'launch { script = "train.py"'
-_EMIT = f"emit = [slurm]  {_LAUNCH} }}"
-
-UNSAFE_TEXT = fault(
-    "PLN911",
-    "unsafe-slurm-text",
-    "A text cannot stand in an `#SBATCH` line.",
-    why="nothing is quoted or expanded in these lines: sbatch splits them at blanks, takes `#` for a comment "
-    "and `$USER` for itself, and a line break would end the comment and start a command.",
-    example=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ account = "$USER" }} }}'),
-    instead=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ account = "llm" }} }}'),
-    fix="write the text out in letters, digits and `_ . , : @ % + = / & | * ! ( ) [ ] ~ ^ -`; options are "
-    "named as sbatch names them, without `--`.",
-    source="sbatch(1); tried with Slurm 22.05.",
-)
-
-OWNED_OPTION = fault(
-    "PLN912",
-    "slurm-option-of-the-plan",
-    "`launch.slurm` sets an option that follows from the plan.",
-    why="two places would say how many nodes, cards or minutes the job has, and the batch and the shards "
-    "follow from one of them only; with `--gpus-per-task` each rank would also see its own card as number "
-    "0.",
-    example=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ nodes = "4" }} }}'),
-    instead=example(_EMIT, nodes=4, batch="global = 64  micro = 1"),
-    fix="set the field that the help names.",
-    source="sbatch(1).",
-)
-
-LOG_FOLDER = fault(
-    "PLN913",
-    "unmade-log-folder",
-    "The output of the job goes to a folder that nobody makes.",
-    why="Slurm opens the file before the job's first line runs; where the folder is missing the job ends at "
-    "once and leaves no line behind.",
-    example=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ output = "logs/%j.out" }} }}'),
-    instead=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ output = "%x-%j.out" }} }}'),
-    fix="name a file in the folder from which the job is submitted, or make the folder before and suppress this.",
-    source="sbatch(1), --output; tried with Slurm 22.05.",
-    severity=Severity.WARNING,
-)
-
-LAUNCHER = fault(
-    "PLN914",
-    "launcher-without-files",
-    "The job is to be started by accelerate, and the plan does not emit accelerate's files.",
-    why="`accelerate launch` reads the layout from a YAML file; without it one process a card would train by itself.",
-    example=example('emit = [slurm { launcher = accelerate }]  launch { script = "train.py" }'),
-    instead=example(
-        'emit = [slurm { launcher = accelerate }, accelerate]  shard { stage = 3 }  launch { script = "train.py" }'
-    ),
-    fix="emit `accelerate` too, or leave the launcher to planc.",
-    source="accelerate/commands/launch.py.",
-)
-
-
-OTHER_CARDS = fault(
-    "PLN915",
-    "cards-beside-ranks",
-    "`gres` asks for another number of cards than a node starts ranks.",
-    why="`gres` stands in place of `--gpus-per-node`. With fewer cards than ranks some ranks find none and stop; cards "
-    "beyond the ranks are paid for and idle.",
-    example=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ gres = "gpu:4" }} }}'),
-    instead=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ gres = "gpu:8" }} }}'),
-    fix="ask for `gpus_per_node` cards, or correct that field; without `gres` the job asks for as many as it needs.",
-    source="sbatch(1), --gres.",
-)
-
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What a Slurm job cannot do for the plan."""
@@ -117,7 +65,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         span = key_span(plan, "launch.slurm", key)
         if not _KEY.fullmatch(key):
             yield UNSAFE_TEXT.at(span, f"`{key}` is no option of sbatch", "named without `--`")
-        elif key in _OWNED:
+        elif key in _OWNED or (key == "gpu-bind" and value != "none"):
             yield OWNED_OPTION.at(span, f"`{key}` follows from the plan", help=(f"it is set by {_owner(key)}",))
         elif value and not is_bare(value):
             yield UNSAFE_TEXT.at(
@@ -129,7 +77,32 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             )
         elif key == "gres":
             yield from _check_cards(value, facts, span)
+    if choice is not None:
+        yield from _check_saving(plan, facts)
+        yield from check_container(plan)
+    restarts = written(plan, "launch.restarts")
+    if restarts and option(plan, "slurm", "launcher") == "srun":
+        span = plan["launch.restarts"].span
+        yield RESTARTS.at(span, f"srun starts no rank again, and `restarts = {count_text(restarts)}`")
     yield from check_launch(plan, "slurm")
+
+
+def _check_saving(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """What is wrong with a job that is to go on from what it saved."""
+    given: dict[str, str] = written(plan, "launch.slurm") or {}
+    saves, signal, time = plan.is_written("checkpoint"), signal_of(plan), facts["checkpoint.save_time"]
+    if saves and signal is not None and signal.seconds < time:
+        span = key_span(plan, "launch.slurm", "signal") if "signal" in given else plan["launch.walltime"].span
+        message = f"`{signal.name}` comes {signal.seconds} s before the end, a save takes {time_text(time)}"
+        yield LATE_SIGNAL.at(span, message, help=(f'write `signal = "B:{signal.name}@{_whole(time)}"` or more',))
+    if "requeue" in given and not saves:
+        yield REQUEUED.at(
+            key_span(plan, "launch.slurm", "requeue"), "a requeued job begins again at step 0", "no checkpoint"
+        )
+    folder = written(plan, "checkpoint.directory")
+    if folder is not None and "array" in given and not given["array"].endswith("%1"):
+        span, help = key_span(plan, "launch.slurm", "array"), (f'write `array = "{given["array"]}%1"`',)
+        yield ARRAY.at(span, "the jobs of an array save in the same folder", f"all in `{folder}`", help=help)
 
 
 def _check_cards(gres: str, facts: Facts, span: Span) -> Iterator[Diagnostic]:
@@ -152,38 +125,60 @@ def _cards(gres: str) -> int | None:
 
 
 def _owner(key: str) -> str:
-    owner = _OWNED[key]
+    owner = _OWNED.get(key, "cluster.gpus_per_node")
     return f"`{owner}`" if "." in owner else owner
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
     """`job.sbatch`."""
-    launcher = option(plan, "slurm", "launcher")
-    if launcher is None:
-        launcher = "accelerate" if plan.emits("accelerate") and not plan.emits("torchrun") else "torchrun"
+    launcher = _launcher(plan)
     values = launch_values(plan, facts)
     flags = () if launcher == "accelerate" else deepspeed_flags(plan)
     values.update(flags=flags, launcher=launcher, job_name=plan.name, options=_options(plan, facts))
-    values["needed"] = bool(flags) or launcher == "accelerate"
+    values["megatron"] = launcher != "accelerate" and passes_flags(plan)
+    values["needed"] = bool(flags) or launcher == "accelerate" or values["megatron"]
+    signal = signal_of(plan)
+    values["ignored"] = signal.name if signal is not None and signal.ignored else ""
+    values["handed_on"] = signal.name if signal is not None and signal.to_shell else None
+    values["requeue"] = "requeue" in (written(plan, "launch.slurm") or {})
     if launcher == "accelerate":
         values.update(accelerate_values(plan, values["env"]))
+    names = (*(name for name, _ in values["env"]), *values["others"].values())
+    values.update(container_values(plan, facts, names), inside="")
+    if values["container"] and values["activate"]:  # of an environment that lies in the image
+        values.update(inside=values["activate"], activate=None)
     return (EmittedFile("job.sbatch", render("slurm/job.sbatch.j2", values), executable=True),)
+
+
+def _launcher(plan: Plan) -> str:
+    launcher = option(plan, "slurm", "launcher")
+    if launcher is None:
+        return "accelerate" if plan.emits("accelerate") and not plan.emits("torchrun") else "torchrun"
+    return str(launcher)
 
 
 def _options(plan: Plan, facts: Facts) -> tuple[str, ...]:
     """The options of the job, as `name=value` or as a flag."""
     given: dict[str, str] = written(plan, "launch.slurm") or {}
-    options: dict[str, object] = {"job-name": plan.name, "nodes": facts["cluster.nodes"], "ntasks-per-node": 1}
+    gpus, cores = facts["cluster.gpus_per_node"], written(plan, "cluster.cpu_cores")
+    tasks = gpus if _launcher(plan) == "srun" else 1
+    options: dict[str, object] = {"job-name": plan.name, "nodes": facts["cluster.nodes"], "ntasks-per-node": tasks}
     if _cards(given.get("gres", "")) is None:
-        options["gpus-per-node"] = facts["cluster.gpus_per_node"]
-    cores = written(plan, "cluster.cpu_cores")
+        options["gpus-per-node"] = gpus
     if cores is None:
         options["exclusive"] = ""  # all CPUs of the node, whatever it has
     else:
-        options["cpus-per-task"] = cores
+        options["cpus-per-task"] = max(1, cores // tasks)
     walltime = written(plan, "launch.walltime")
     if walltime is not None:
         options["time"] = _time(walltime)
+    signal = signal_text(plan)
+    if signal is not None:
+        options["signal"] = signal
+    if "requeue" in given:
+        options["open-mode"] = "append"  # else a job that starts again empties its output
+    elif "no-requeue" not in given:
+        options["no-requeue"] = ""
     options["output"] = "%x-%j.out"
     options.update(given)
     return tuple(name if value == "" else f"{name}={value}" for name, value in options.items())
@@ -191,25 +186,29 @@ def _options(plan: Plan, facts: Facts) -> tuple[str, ...]:
 
 def _time(seconds: object) -> str:
     """A time as Slurm writes it, D-HH:MM:SS, rounded up to a second."""
-    whole = int(-(-seconds // 1))  # type: ignore[operator]
-    minutes, second = divmod(whole, 60)
+    minutes, second = divmod(_whole(seconds), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
     return f"{days}-{hour:02}:{minute:02}:{second:02}"
 
 
+def _whole(seconds: object) -> int:
+    """Seconds, rounded up."""
+    return int(-(-seconds // 1))  # type: ignore[operator]
+
+
 TARGET = Target(
-    summary="job.sbatch: a Slurm job with one launcher a node, torchrun or accelerate",
-    proved="Slurm 22.05.8: sbatch --test-only, and a job on two emulated nodes",
+    summary="job.sbatch: a Slurm job of torchrun, accelerate or srun, on the nodes or in containers",
+    proved="Slurm 22.05.8: sbatch --test-only, and a job of each launcher on two emulated nodes; containers are not",
     check=check,
     emit=emit,
     options=(
         Field(
             "launcher",
-            Type("word", words=("torchrun", "accelerate")),
+            Type("word", words=("torchrun", "accelerate", "srun")),
             None,
-            "what starts a node's ranks; by default accelerate where the plan emits it and not torchrun, else torchrun",
+            "what starts the ranks; by default accelerate where the plan emits it and not torchrun, else torchrun",
         ),
     ),
-    faults=(UNSAFE_TEXT, OWNED_OPTION, LOG_FOLDER, LAUNCHER, OTHER_CARDS, *LAUNCH_FAULTS),
+    faults=(*SLURM_FAULTS, *LAUNCH_FAULTS),
 )

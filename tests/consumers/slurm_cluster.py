@@ -34,7 +34,7 @@ SlurmUser=root
 SlurmdUser=root
 EnforcePartLimits=ALL
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge/socket
+AuthInfo=socket={folder}/munge/socket,cred_expire=5
 CredType=cred/munge
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation={folder}/state
@@ -119,10 +119,22 @@ class Cluster:
 
     def run(self, script: Path, *arguments: str, cwd: Path, **variables: str) -> tuple[str, str]:
         """The state in which a job ended, and its output. It runs in the environment of whoever submits it."""
+        return self.ended(self.submit(script, *arguments, cwd=cwd, **variables), cwd)
+
+    def submit(self, script: Path, *arguments: str, cwd: Path, **variables: str) -> str:
+        """The id of a job that now waits or runs."""
         command = ["sbatch", "--parsable", str(script), *arguments]
         given = self.environment | variables
         submitted = subprocess.run(command, env=given, cwd=cwd, capture_output=True, text=True, check=True)
-        job = submitted.stdout.strip()
+        return submitted.stdout.strip()
+
+    def signal_shell(self, job: str, name: str) -> None:
+        """Sends a signal to the batch shell alone, as `--signal=B:` does before the walltime."""
+        command = ["scancel", "--batch", f"--signal={name}", job]
+        subprocess.run(command, env=self.environment, check=True, capture_output=True)
+
+    def ended(self, job: str, cwd: Path) -> tuple[str, str]:
+        """The state in which a job ended, and its output."""
         deadline = time.monotonic() + 180
         while (state := self._state(job)) in ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING"):
             if deadline < time.monotonic():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
+import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,15 @@ print(json.dumps({{"rank": node, "argv": sys.argv[1:], "cwd": os.getcwd(), **kno
 sys.exit(int(os.environ.get("STUB_STATUS", "0")) if node == 1 else 0)
 """
 
+#: In place of accelerate, which takes a port in use for a fault: here both nodes are one machine, and either listens.
+MASTER_FIRST = f"""\
+#!/bin/bash
+if [[ ${{SLURM_NODEID}} != 0 ]]; then
+  until (exec 3<> "/dev/tcp/${{MASTER_ADDR}}/${{MASTER_PORT}}") 2> /dev/null; do sleep 0.2; done
+fi
+exec {sysconfig.get_path("scripts")}/accelerate "$@"
+"""
+
 
 @pytest.mark.parametrize("plan", plans_that_write("job.sbatch"))
 def test_sbatch_takes_the_job(plan: Plan, slurm: Cluster, tmp_path: Path) -> None:
@@ -41,8 +52,9 @@ def test_this_slurm_refuses_what_it_does_not_have(slurm: Cluster, tmp_path: Path
 
 @needs("torch")
 @pytest.mark.slow
-def test_a_job_trains_on_two_nodes(slurm: Cluster, tmp_path: Path) -> None:
-    folder = written_out(plan_of(PLANS / "tiny.plan", "job_torchrun"), tmp_path / "out put")
+@pytest.mark.parametrize("launcher", ["torchrun", "srun"])
+def test_a_job_trains_on_two_nodes(launcher: str, slurm: Cluster, tmp_path: Path) -> None:
+    folder = written_out(plan_of(PLANS / "tiny.plan", f"job_{launcher}"), tmp_path / "out put")
     put((PROGRAMS / "train_fsdp2.py").read_text(), tmp_path / "train_fsdp2.py")
     state, output = slurm.run(folder / "job.sbatch", "--more", cwd=tmp_path)
     assert state == "COMPLETED", output
@@ -52,6 +64,41 @@ def test_a_job_trains_on_two_nodes(slurm: Cluster, tmp_path: Path) -> None:
     assert all(rank["world"] == 4 and rank["sharded"] and rank["falls"] for rank in ranks)
     assert ranks[0]["argv"] == ["train_fsdp2.py", "it's one argument", "--more"]
     assert "planc: master 127.0.0." in output
+
+
+@needs("accelerate")
+@pytest.mark.slow
+def test_a_job_trains_by_the_file_of_accelerate(slurm: Cluster, tmp_path: Path) -> None:
+    folder = written_out(plan_of(PLANS / "tiny.plan", "job_accelerate"), tmp_path / "out put")
+    put((PROGRAMS / "train_accelerate.py").read_text(), tmp_path / "train_accelerate.py")
+    put(MASTER_FIRST, tmp_path / "accelerate")
+    path = f"{tmp_path}:{slurm.environment['PATH']}"
+    state, output = slurm.run(folder / "job.sbatch", cwd=tmp_path, PATH=path)
+    assert state == "COMPLETED", output
+    ranks = reports(output)
+    assert [(rank["rank"], rank["world"], rank["sharded"]) for rank in ranks] == [(0, 2, True), (1, 2, True)]
+
+
+@needs("torch")
+@pytest.mark.slow
+def test_the_signal_reaches_those_who_ask_for_it_and_the_job_goes_on_later(slurm: Cluster, tmp_path: Path) -> None:
+    """Neither torchrun nor the ranks without a handler end on it; all ranks end by themselves once it is saved."""
+    folder = written_out(plan_of(PLANS / "tiny.plan", "job_signal"), tmp_path / "out")
+    put((PROGRAMS / "save_on_signal.py").read_text(), tmp_path / "save_on_signal.py")
+    number = slurm.submit(folder / "job.sbatch", cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("ready-0-*"))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    slurm.signal_shell(number, "USR1")
+    state, output = slurm.ended(number, tmp_path)
+    assert state == "COMPLETED", output
+    before, after = ([rank for rank in reports(output) if rank["restarts"] == restarts] for restarts in (0, 1))
+    assert [(rank["rank"], rank["saved"]) for rank in before] == [(rank, True) for rank in range(4)]
+    assert {rank["rank"] for rank in before if rank["signals"]} <= {0, 1}
+    assert [rank["rank"] for rank in after] == [0, 1, 2, 3]
+    assert "SIGUSR1" not in output.replace("USR1 for the program", "")
+    assert f"job {number} goes back into the queue" in output
+    assert f"job {number}, started again 1 times" in output
 
 
 def job(launch: str, emit: str = 'slurm, deepspeed { config_flag = ["--deepspeed_config"] }', cores: str = "") -> Plan:

@@ -58,8 +58,10 @@ def torchrun_jobs() -> list[object]:
 @pytest.mark.parametrize("plan", torchrun_jobs())
 def test_torchrun_understands_the_job(plan: Plan, tmp_path: Path) -> None:
     folder = written_out(plan, tmp_path / "out")
+    job = folder / "job.sbatch"
+    job.write_text(job.read_text().replace("source -- ", "true "))
     nodes = plan.value("cluster.nodes")
-    calls = Stubs(tmp_path / "stubs").submit(folder / "job.sbatch", cwd=tmp_path, nodes=nodes).of("torchrun")
+    calls = Stubs(tmp_path / "stubs").submit(job, cwd=tmp_path, nodes=nodes).of("torchrun")
     assert len(calls) == nodes
     assert {file.path for file in files_of(plan)} >= {"job.sbatch"}
     checked(calls[0].argv, plan)

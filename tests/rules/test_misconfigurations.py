@@ -122,7 +122,7 @@ CASES = {
     ("L19", "PLN603"): 'launch { env { CUDA_VISIBLE_DEVICES = "0,1,2,3" } }',
     ("L20", "PLN503"): 'cluster { gpu = rtx-4090-24gb  gpus_per_node = 2 }  versions { driver = "535.54" }',
     ("L22", "PLN605"): "cluster { storage = 100 MB/s }  checkpoint { every = 100 steps  format = full }",
-    ("L24", "PLN622"): 'launch { walltime = 2 h  slurm { signal = "USR1@600" } }  emit = [torchrun, slurm]',
+    ("L24", "PLN622"): 'launch { walltime = 2 h  slurm { signal = "TERM@600" } }  emit = [torchrun, slurm]',
     ("L25", "PLN620"): "cluster { cpu_cores = 8 }  dataset { workers = 4 }",
     ("L26", "PLN618"): 'cluster { cpu_cores = 96 }  launch { env { OMP_NUM_THREADS = "96" } }',
     ("L26", "PLN619"): 'cluster { cpu_cores = 96 }  offload { optimizer = cpu }  emit = [deepspeed]  '

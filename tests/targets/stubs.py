@@ -16,15 +16,32 @@ with open(os.path.join(os.environ["STUB_CALLS"], f"{time.time_ns()}-{os.getpid()
     json.dump(call, file)
 """
 
-#: Runs the command once for every node, as `srun` does, with what Slurm tells each task.
+#: Runs the command once for every task of every node, as `srun` does, with what Slurm tells each task.
 _SRUN = f"""\
 {_RECORD}
 import subprocess
-command = sys.argv[1:]
+command, options = sys.argv[1:], {{}}
 while command and command[0].startswith("--"):
-    command.pop(0)
-for node in range(int(os.environ["SLURM_JOB_NUM_NODES"])):
-    subprocess.run(command, env=os.environ | {{"SLURM_NODEID": str(node), "SLURM_PROCID": str(node)}}, check=True)
+    name, _, value = command.pop(0).partition("=")
+    options[name] = value
+local, tasks = int(options["--ntasks-per-node"]), int(options["--ntasks"])
+for task in range(tasks):
+    told = {{"NODEID": task // local, "PROCID": task, "LOCALID": task % local, "NTASKS": tasks}}
+    told["CPUS_PER_TASK"] = options["--cpus-per-task"]
+    variables = {{f"SLURM_{{name}}": str(value) for name, value in told.items()}}
+    status = subprocess.run(command, env=os.environ | variables).returncode
+    if status:
+        sys.exit(status)
+"""
+
+#: Runs the command behind the image, with nothing of the caller's variables that the image sets itself.
+_APPTAINER = f"""\
+{_RECORD}
+import subprocess
+command = sys.argv[2:]
+while command[0].startswith("--"):
+    del command[: 1 if command[0] in ("--nv", "--rocm") else 2]
+sys.exit(subprocess.run(command[1:], env=os.environ | {{"A": "of the image", "MASTER_ADDR": "image"}}).returncode)
 """
 
 _SCONTROL = """\
@@ -69,7 +86,8 @@ class Stubs:
         self.programs.mkdir(parents=True)
         self.calls.mkdir()
         for name, body in (
-            ("torchrun", _RECORD), ("accelerate", _RECORD), ("srun", _SRUN), ("scontrol", _SCONTROL), ("nproc", _NPROC),
+            ("torchrun", _RECORD), ("accelerate", _RECORD), ("python3", _RECORD), ("srun", _SRUN),
+            ("apptainer", _APPTAINER), ("scontrol", _SCONTROL), ("scancel", _RECORD), ("nproc", _NPROC),
         ):  # fmt: skip
             path = self.programs / name
             path.write_text(f"#!{sys.executable} -IS\n{body}")

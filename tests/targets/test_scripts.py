@@ -51,6 +51,7 @@ FLAVOURS = {
     "job with torchrun, one node": ("slurm, torchrun", "job.sbatch", 1),
     "job with torchrun, two nodes": ("slurm, torchrun", "job.sbatch", 2),
     "job with accelerate, two nodes": ("slurm, accelerate", "job.sbatch", 2),
+    "job with srun, two nodes": ("slurm { launcher = srun }", "job.sbatch", 2),
 }
 
 
@@ -100,7 +101,7 @@ def start(
     else:
         several = {"MASTER_ADDR": "n1", "NODE_RANK": "1"} if 1 < nodes else {}
         outcome = stubs.run(folder / script, *arguments, cwd=cwd, **(several | variables))
-    return outcome.of("torchrun") + outcome.of("accelerate"), outcome
+    return [call for name in ("torchrun", "accelerate", "python3") for call in outcome.of(name)], outcome
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
@@ -125,10 +126,11 @@ def test_text_arrives_as_it_is_written(flavour: str, stubs: Stubs, tmp_path: Pat
     folder = written_out(compiled, tmp_path / "out dir")
     calls, outcome = start(stubs, folder, tmp_path, flavour, "--more", texts[0])
     assert outcome.status == 0, outcome.stderr
-    assert len(calls) == (nodes if "job" in flavour else 1)
+    assert len(calls) == (16 if "srun" in flavour else nodes if "job" in flavour else 1)
     for call in calls:
         at = call.argv.index(program)
-        assert call.argv[at - 1] == "--"  # else the launcher takes a `--` among the arguments for its own, and drops it
+        # Else the launcher takes a `--` among the arguments for its own, and drops it.
+        assert call.argv[at - 1] == ("-u" if "srun" in flavour else "--")
         assert call.argv[at + 1 :] == [*texts, "--more", texts[0]]
         assert [call.env[name] for name in names] == values
         assert call.cwd == str(tmp_path)
@@ -177,7 +179,8 @@ def test_the_environment_of_the_caller_wins(flavour: str, stubs: Stubs, tmp_path
         assert {name: call.env[name] for name in given} == given
         assert call.env["B"] == "plan"
         standalone = "--standalone" in call.argv
-        assert standalone or any("4242" in argument for argument in call.argv)
+        assert call.env.get("MASTER_PORT") == "4242"
+        assert standalone or "srun" in flavour or any("4242" in argument for argument in call.argv)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
@@ -187,7 +190,8 @@ def test_threads_are_cores_by_ranks(flavour: str, stubs: Stubs, tmp_path: Path) 
     for cluster, threads in (("cpu_cores = 100", "12"), ("cpu_cores = 4", "1"), ("", "1")):
         folder = written_out(plan(targets, 'script = "t.py"', nodes=nodes, cluster=cluster), tmp_path)
         calls, _ = start(stubs, folder, tmp_path, flavour)
-        assert {call.env["OMP_NUM_THREADS"] for call in calls} == {threads}
+        counted = "12" if "srun" in flavour and not cluster else threads  # there Slurm counts the cores of the node
+        assert {call.env["OMP_NUM_THREADS"] for call in calls} == {counted}
 
 
 @pytest.mark.parametrize("flavour", [name for name in FLAVOURS if "two" in name and "job" not in name])
@@ -403,3 +407,70 @@ def test_the_environment_alone_runs_a_command_or_is_sourced(stubs: Stubs, tmp_pa
     outcome = stubs.run(caller, cwd=tmp_path, A="mine")
     assert (outcome.status, outcome.stdout, outcome.of("torchrun")[0].argv) == (0, "after\n", ["mine"])
     assert not any(name.startswith("planc_") for name in outcome.of("torchrun")[0].env)
+
+
+def test_srun_starts_one_task_a_rank(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("slurm { launcher = srun }", 'script = "t.py"', nodes=2), tmp_path)
+    outcome = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=2)
+    (srun,) = outcome.of("srun")
+    for option in ("--ntasks=16", "--ntasks-per-node=8", "--distribution=block", "--cpus-per-task=12"):
+        assert option in srun.argv
+    ranks = outcome.of("python3")
+    assert [int(call.env["RANK"]) for call in ranks] == list(range(16))
+    for rank, call in enumerate(ranks):
+        expected = {
+            "LOCAL_RANK": rank % 8, "NODE_RANK": rank // 8, "GROUP_RANK": rank // 8, "WORLD_SIZE": 16,
+            "LOCAL_WORLD_SIZE": 8, "MASTER_PORT": 10042,
+        }  # fmt: skip
+        assert {name: int(call.env[name]) for name in expected} == expected
+        assert (call.env["MASTER_ADDR"], call.argv) == ("n1", ["-u", "t.py"])
+
+
+CONTAINER = 'container { image = "IMAGE"  runtime = RUNTIME  mounts = ["/data", "/a:/b:ro"] }'
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "srun", "accelerate"])
+@pytest.mark.parametrize(("vendor", "cards"), [("", ["--nv"]), ("vendor = amd", ["--rocm"]), ("vendor = intel", [])])
+def test_a_job_runs_in_a_container_of_apptainer(
+    launcher: str, vendor: str, cards: list[str], stubs: Stubs, tmp_path: Path
+) -> None:
+    launch = f'script = "t.py"  env {{ A = "it\'s $(id)" }}  {CONTAINER}'
+    launch = launch.replace("IMAGE", "my image.sif").replace("RUNTIME", "apptainer")
+    targets = f"slurm {{ launcher = {launcher} }}, accelerate"
+    text = text_of(targets, launch, nodes=2).replace("bf16 = true", f"bf16 = true {vendor}")
+    analysis = analysed(text)
+    assert errors(analysis) == []
+    folder = written_out(analysis.plans[0], tmp_path / "out")
+    (tmp_path / "work").mkdir()
+    cwd = tmp_path / "work"
+    outcome = stubs.submit(folder / "job.sbatch", "--more", cwd=cwd, nodes=2)
+    assert outcome.status == 0, outcome.stderr
+    binds = ["/data:/data", "/a:/b:ro", f"{cwd}:{cwd}", *([f"{folder}:{folder}"] if launcher == "accelerate" else [])]
+    for call in outcome.of("apptainer"):
+        expected = ["exec", *cards, "--pwd", str(cwd), *(word for bind in binds for word in ("--bind", bind))]
+        assert call.argv[: len(expected) + 2] == [*expected, "my image.sif", "env"]
+    calls = outcome.of("python3" if launcher == "srun" else launcher)
+    assert len(calls) == (16 if launcher == "srun" else 2)
+    for call in calls:  # the image sets other values of its own
+        assert (call.env["A"], call.env["MASTER_ADDR"]) == ("it's $(id)", "n1")
+        assert call.argv[-2:] == ["t.py", "--more"]
+
+
+def test_a_job_runs_in_a_container_of_pyxis(stubs: Stubs, tmp_path: Path) -> None:
+    launch = f'script = "t.py"  venv = "/opt/it\'s"  {CONTAINER}'
+    launch = launch.replace("IMAGE", "nvcr.io#nvidia/pytorch:25.01-py3").replace("RUNTIME", "enroot")
+    folder = written_out(plan("slurm", launch, nodes=2), tmp_path)
+    (srun,) = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=2).of("srun")
+    for option in (
+        "--container-image=nvcr.io#nvidia/pytorch:25.01-py3",
+        f"--container-mounts=/data:/data,/a:/b:ro,{tmp_path}:{tmp_path}",
+        f"--container-workdir={tmp_path}",
+    ):
+        assert option in srun.argv
+    assert srun.argv[srun.argv.index("planc") :][5] == "/opt/it's/bin/activate"  # read inside, where it lies
+    assert "MASTER_ADDR=n1" in srun.argv
+    blank = tmp_path / "my work"
+    blank.mkdir()
+    outcome = stubs.submit(folder / "job.sbatch", cwd=blank, nodes=2)
+    assert (outcome.status, outcome.of("srun")) == (2, [])
+    assert "a comma, a colon or a blank" in outcome.stderr
