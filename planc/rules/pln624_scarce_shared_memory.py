@@ -61,6 +61,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     size = _bytes(text)
     if size is not None and (_DEFAULT < size or ranks < 2):
         return
+    if size is None and plan.emits("kubernetes"):
+        return  # the target refuses it
     span = place(plan, "launch.kubernetes.shared_memory")
     message = f"{size_text(size, True)} of shared memory for {plural(ranks, 'rank')}" if size is not None else ""
     yield Diagnostic(

@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
-from planc.source import Span
 from planc.targets._kubernetes_faults import (
     CLUSTER_VARIABLE,
     LAUNCHER,
-    LOST_CHECKPOINTS,
     MISSING_IMAGE,
-    NO_NETWORK_CARDS,
     QUEUE,
     UNSAID,
     UNUSABLE_TEXT,
@@ -24,23 +21,18 @@ from planc.targets._kubernetes_pod import (
     KUEUE,
     OWN_SCRIPT,
     PYTORCHJOB,
-    TARGET_NAME,
     TRAINJOB,
-    card_resource,
     image_of,
     kind_of,
     launcher_of,
-    mount_parts,
     name_of,
     own_launchers,
     pairs,
     setting,
-    taken_folders,
 )
+from planc.targets._kubernetes_resources import check_folders, check_keys, check_resources, option_span, unusable
 from planc.targets._kubernetes_text import (
-    is_amount,
     is_domain,
-    is_folder,
     is_image,
     is_key,
     is_name,
@@ -48,7 +40,7 @@ from planc.targets._kubernetes_text import (
     is_value,
     name_from,
 )
-from planc.targets._launch import choice_of, key_span, written
+from planc.targets._launch import key_span, written
 
 _POD = "launch.kubernetes"
 
@@ -65,7 +57,6 @@ _OF_THE_OPERATOR = {
         "PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT",
     )),
 }  # fmt: skip
-_REQUESTS = ("cpu", "memory", "ephemeral-storage")
 
 
 def check_objects(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
@@ -74,18 +65,10 @@ def check_objects(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     yield from _check_launch(plan)
     yield from _check_name(plan, facts)
     yield from _check_texts(plan)
-    yield from _check_resources(plan, facts)
-    yield from _check_folders(plan)
-    yield from _check_checkpoints(plan)
+    yield from check_resources(plan, facts)
+    yield from check_folders(plan)
     yield from _check_variables(plan)
     yield from _check_queue(plan)
-
-
-def _span(plan: Plan, name: str) -> Span:
-    """Where an option stands, or the target's name where it is not written."""
-    choice = choice_of(plan, TARGET_NAME)
-    assert choice is not None  # its check runs only where it is emitted
-    return choice.options[name].span
 
 
 def _check_image(plan: Plan) -> Iterator[Diagnostic]:
@@ -94,8 +77,8 @@ def _check_image(plan: Plan) -> Iterator[Diagnostic]:
         section = plan["launch.kubernetes.image"].value, plan["launch.container.image"].value
         if all(value is None or (isinstance(value, Unknown) and value.unset) for value in section):
             help = ('write `launch { kubernetes { image = "..." } }`',)
-            yield MISSING_IMAGE.at(_span(plan, "kind"), "`kubernetes` is emitted without an image", "runs nothing",
-                                   help=help)  # fmt: skip
+            span = option_span(plan, "kind")
+            yield MISSING_IMAGE.at(span, "`kubernetes` is emitted without an image", "runs nothing", help=help)
         return
     image, path = found
     if not is_image(image):
@@ -126,7 +109,7 @@ def _check_launch(plan: Plan) -> Iterator[Diagnostic]:
     if setting(plan, "recreate") and kind_of(plan) not in (TRAINJOB, JOBSET):
         help = ("write `kind = jobset` or `kind = trainjob`, or use `launch.restarts`",)
         message = f"a {kind_of(plan)} does not make all its pods anew"
-        yield UNSAID.at(_span(plan, "recreate"), message, "would be left out", help=help)
+        yield UNSAID.at(option_span(plan, "recreate"), message, "would be left out", help=help)
     yield from _check_launcher(plan)
 
 
@@ -134,7 +117,7 @@ def _check_launcher(plan: Plan) -> Iterator[Diagnostic]:
     launcher, own = launcher_of(plan), own_launchers(plan)
     if launcher != "torchrun" and not plan.emits(launcher):
         help = (f"emit `{launcher}` too",)
-        yield LAUNCHER.at(_span(plan, "launcher"), f"`{launcher}` is not emitted", help=help)
+        yield LAUNCHER.at(option_span(plan, "launcher"), f"`{launcher}` is not emitted", help=help)
         return
     for choice in plan.targets:
         written_here = choice.is_written and choice.name not in _FROM_ONE_NODE
@@ -153,7 +136,7 @@ def _check_name(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if is_name(name) and len(name) <= longest:
         return
     usable = name_from(name)[:longest].rstrip("-")
-    span = plan.span if setting(plan, "name") is None else _span(plan, "name")
+    span = plan.span if setting(plan, "name") is None else option_span(plan, "name")
     if not is_name(name):
         message, label = f"`{name}` cannot name a job", "small letters, digits and `-`, a letter first"
     else:
@@ -166,99 +149,30 @@ def _check_name(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 def _check_texts(plan: Plan) -> Iterator[Diagnostic]:
     namespace, queue = written(plan, f"{_POD}.namespace"), written(plan, f"{_POD}.queue")
     if namespace is not None and not is_namespace(namespace):
-        yield _unusable(plan[f"{_POD}.namespace"].span, f"`{namespace}` cannot name a namespace")
+        yield unusable(plan[f"{_POD}.namespace"].span, f"`{namespace}` cannot name a namespace")
     if queue is not None and not (is_domain(queue) and is_value(queue)):
-        yield _unusable(plan[f"{_POD}.queue"].span, f"`{queue}` cannot name a queue")
+        yield unusable(plan[f"{_POD}.queue"].span, f"`{queue}` cannot name a queue")
     for key, value in (written(plan, f"{_POD}.labels") or {}).items():
         if not (is_key(key) and is_value(value)):
-            yield _unusable(key_span(plan, f"{_POD}.labels", key), f"`{key}` is no label that an object may have")
+            yield unusable(key_span(plan, f"{_POD}.labels", key), f"`{key}` is no label that an object may have")
         elif key == "kueue.x-k8s.io/queue-name":
             help = ("write `queue` beside `labels`, and `emit = [kubernetes { gang = kueue }]`",)
             yield QUEUE.at(key_span(plan, f"{_POD}.labels", key), "the label of Kueue is set by hand", help=help)
-    for key, value in pairs(plan, "node_selector").items():
-        if not (is_key(key) and is_value(value)):
-            yield _unusable(_span(plan, "node_selector"), f"`{key}` is no label that a node may have")
+    yield from _check_nodes(plan)
+
+
+def _check_nodes(plan: Plan) -> Iterator[Diagnostic]:
+    labels = pairs(plan, "node_selector")
+    for label in labels:
+        if label.value is None or not (is_key(label.key) and is_value(label.value)):
+            yield unusable(option_span(plan, "node_selector"), f"`{label.text}` is no label that a node may have")
+    yield from check_keys(plan, "node_selector", labels)
     for key in setting(plan, "tolerations") or ():
         if not is_key(key):
-            yield _unusable(_span(plan, "tolerations"), f"`{key}` is no taint that a node may have")
+            yield unusable(option_span(plan, "tolerations"), f"`{key}` is no taint that a node may have")
     topology = setting(plan, "topology")
     if topology is not None and not is_key(topology):
-        yield _unusable(_span(plan, "topology"), f"`{topology}` is no label that a node may have")
-
-
-def _unusable(span: Span, message: str, label: str = "refused by the API") -> Diagnostic:
-    return UNUSABLE_TEXT.at(span, message, label)
-
-
-def _check_resources(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
-    cards = setting(plan, "gpu_resource")
-    if cards is not None and not _is_extended(cards):
-        yield _unusable(_span(plan, "gpu_resource"), f"`{cards}` is no resource of a device plugin")
-    elif card_resource(plan) is None:
-        vendor = written(plan, "cluster.gpu.vendor")
-        help = ('write `emit = [kubernetes { gpu_resource = "..." }]`, as `kubectl describe node` lists it',)
-        yield UNSAID.at(_span(plan, "kind"), f"cards of {vendor} have no single resource", "asks for none", help=help)
-    for name, amount in pairs(plan, "rdma").items():
-        if name == card_resource(plan):
-            yield _unusable(_span(plan, "rdma"), f"`{name}` are the cards themselves", "asked for twice")
-        elif not (_is_extended(name) or name.startswith("hugepages-")) or not is_key(name):
-            yield _unusable(_span(plan, "rdma"), f"`{name}` is no resource of a device plugin")
-        elif not is_amount(amount) or (_is_extended(name) and not amount.isdecimal()):
-            yield _unusable(_span(plan, "rdma"), f"`{name}={amount}` is no resource and its count")
-    for name, amount in pairs(plan, "requests").items():
-        if name not in _REQUESTS:
-            message = f"`{name}` cannot be asked for without a limit"
-            yield _unusable(_span(plan, "requests"), message, f"takes {', '.join(f'`{known}`' for known in _REQUESTS)}")
-        elif not is_amount(amount):
-            yield _unusable(_span(plan, "requests"), f"`{name}={amount}` is no resource and its amount")
-    nodes, nics = facts["cluster.nodes"], written(plan, "cluster.nics.count")
-    if nics is not None and not isinstance(nodes, Unknown) and 1 < nodes and not setting(plan, "rdma"):
-        help = ('write `emit = [kubernetes { rdma = ["rdma/hca=1"] }]`, as `kubectl describe node` lists it',)
-        span = plan["cluster.nics"].span
-        yield NO_NETWORK_CARDS.at(span, f"pods see none of their node's {nics} network cards", help=help)
-
-
-def _is_extended(name: str) -> bool:
-    """Whether a device plugin may announce a resource of this name."""
-    return "/" in name and is_key(name) and not name.startswith(("kubernetes.io/", "requests."))
-
-
-def _check_folders(plan: Plan) -> Iterator[Diagnostic]:
-    taken = set(taken_folders())
-    for claim, folder in pairs(plan, "claims", ":").items():
-        span = _span(plan, "claims")
-        if not is_domain(claim):
-            yield _unusable(span, f"`{claim}` cannot name a volume claim")
-        elif not is_folder(folder):
-            yield _unusable(span, f"`{claim}:{folder}` is no claim and a folder for it")
-        elif folder in taken:
-            yield _unusable(span, f"two volumes are mounted at `{folder}`")
-        taken.add(folder)
-    for mount in written(plan, "launch.container.mounts") or ():
-        span = plan["launch.container.mounts"].span
-        source, folder, mode = mount_parts(mount)
-        if not (is_folder(source) and is_folder(folder)) or mode not in ("ro", "rw"):
-            yield _unusable(span, f"`{mount}` cannot be mounted", "as in `/data:/data:ro`")
-        elif folder in taken:
-            yield _unusable(span, f"two volumes are mounted at `{folder}`")
-        taken.add(folder)
-    workdir = setting(plan, "workdir")
-    if workdir is not None and not workdir.startswith("/"):
-        yield _unusable(_span(plan, "workdir"), f"`{workdir}` is no absolute path")
-
-
-def _check_checkpoints(plan: Plan) -> Iterator[Diagnostic]:
-    """A folder for checkpoints on no volume; those of a node by its name have a rule of their own."""
-    folder = written(plan, "checkpoint.directory")
-    if folder is None or not plan.is_written("checkpoint.directory") or "://" in folder:
-        return
-    place = folder if folder.startswith("/") else f"{setting(plan, 'workdir') or ''}/{folder}"
-    mounted = [*pairs(plan, "claims", ":").values()]
-    mounted += [mount_parts(mount)[1] for mount in written(plan, "launch.container.mounts") or ()]
-    if not any(f"{place}/".startswith(f"{volume.rstrip('/')}/") for volume in mounted):
-        help = ('mount a volume there: `emit = [kubernetes { claims = ["CLAIM:FOLDER"] }]`',)
-        span = plan["checkpoint.directory"].span
-        yield LOST_CHECKPOINTS.at(span, f"no volume is mounted at `{folder}`", "gone when the pod ends", help=help)
+        yield unusable(option_span(plan, "topology"), f"`{topology}` is no label that a node may have")
 
 
 def _check_variables(plan: Plan) -> Iterator[Diagnostic]:
@@ -276,4 +190,4 @@ def _check_queue(plan: Plan) -> Iterator[Diagnostic]:
         yield QUEUE.at(plan[f"{_POD}.queue"].span, f"nothing says whose queue `{queue}` is", help=help)
     elif gang == KUEUE and queue is None:
         help = ('write `launch { kubernetes { queue = "..." } }`',)
-        yield QUEUE.at(_span(plan, "gang"), "Kueue starts no job without a queue", help=help)
+        yield QUEUE.at(option_span(plan, "gang"), "Kueue starts no job without a queue", help=help)

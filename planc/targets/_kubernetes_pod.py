@@ -57,10 +57,22 @@ def setting(plan: Plan, name: str) -> Any:
     return option(plan, TARGET_NAME, name)
 
 
-def pairs(plan: Plan, name: str, between: str = "=") -> dict[str, str]:
-    """An option that lists texts of two parts, such as `rdma/hca=8`; a text without the sign has no second part."""
-    split = (text.partition(between) for text in setting(plan, name) or ())
-    return {first: second for first, _, second in split}
+class Pair(NamedTuple):
+    """A text of two parts, such as `rdma/hca=8`; without the sign between them there is no value."""
+
+    text: str
+    key: str
+    value: str | None
+
+
+def pairs(plan: Plan, name: str, between: str = "=") -> tuple[Pair, ...]:
+    """An option that lists texts of two parts."""
+    split = ((text, *text.partition(between)) for text in setting(plan, name) or ())
+    return tuple(Pair(text, key, value if sign else None) for text, key, sign, value in split)
+
+
+def _as_map(found: tuple[Pair, ...]) -> dict[str, str | None]:
+    return {pair.key: pair.value for pair in found}
 
 
 def kind_of(plan: Plan) -> str:
@@ -170,7 +182,7 @@ def _pod(plan: Plan, job: Job) -> dict[str, Any]:
     if job.kind == JOB and 1 < job.num_nodes:
         pod["subdomain"] = job.name
     if setting(plan, "node_selector"):
-        pod["nodeSelector"] = pairs(plan, "node_selector")
+        pod["nodeSelector"] = _as_map(pairs(plan, "node_selector"))
     affinity = _affinity(plan, job)
     if affinity:
         pod["affinity"] = affinity
@@ -239,8 +251,8 @@ def _variables(plan: Plan, job: Job) -> list[dict[str, Any]]:
 
 
 def _resources(plan: Plan, job: Job) -> dict[str, Any]:
-    limits: dict[str, Any] = {str(card_resource(plan)): job.gpus_per_node, **pairs(plan, "rdma")}
-    requests = pairs(plan, "requests")
+    limits: dict[str, Any] = {str(card_resource(plan)): job.gpus_per_node, **_as_map(pairs(plan, "rdma"))}
+    requests = _as_map(pairs(plan, "requests"))
     return {"limits": limits, **({"requests": requests} if requests else {})}
 
 
@@ -258,9 +270,9 @@ def _volumes(plan: Plan, job: Job) -> tuple[list[dict[str, Any]], list[dict[str,
         {"name": "files", "mountPath": _FOLDER, "readOnly": True},
         {"name": "shared-memory", "mountPath": "/dev/shm"},
     ]
-    for number, (claim, folder) in enumerate(pairs(plan, "claims", ":").items()):
-        volumes.append({"name": f"claim-{number}", "persistentVolumeClaim": {"claimName": claim}})
-        mounts.append({"name": f"claim-{number}", "mountPath": folder})
+    for number, claim in enumerate(pairs(plan, "claims", ":")):
+        volumes.append({"name": f"claim-{number}", "persistentVolumeClaim": {"claimName": claim.key}})
+        mounts.append({"name": f"claim-{number}", "mountPath": claim.value})
     for number, mount in enumerate(written(plan, "launch.container.mounts") or ()):
         source, folder, mode = mount_parts(mount)
         volumes.append({"name": f"mount-{number}", "hostPath": {"path": source}})

@@ -312,9 +312,9 @@ def test_forms_of_amounts_images_and_paths() -> None:
         assert is_amount(text)
     for text in ("", "0", "0Gi", "-1", "16GB", "1 Gi", "x", "1e", "1.", "Gi"):
         assert not is_amount(text)
-    for text in ("train", "train:1", "r.example:5000/a/b@sha256:ab"):
+    for text in ("train", "train:1", "r.example:5000/a/b__c:T", f"a/b@sha256:{'ab' * 32}"):
         assert is_image(text)
-    for text in ("", " a", "a b", "/a", "a.sqsh", "a.sif", "docker#a", "a\n"):
+    for text in ("", " a", "a b", "/a", "a.sqsh", "a.sif", "docker#a", "a\n", "A", "r.example/A", "a:", "a@sha256:ab"):
         assert not is_image(text)
     assert is_folder("/a b/c..d")
     for text in ("", "a", "/a:b", "/a/../b"):
