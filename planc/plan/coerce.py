@@ -112,6 +112,8 @@ def _range_fault(val: Val, want: Type, span: Span) -> Diagnostic | None:
     if want.minimum is not None and value < want.minimum:
         least = _shown(want.minimum)
         return faults.OUT_OF_RANGE.at(span, f"{_shown(value)} is less than {least}", f"at least {least}")
+    if want.positive and value == 0:
+        return faults.OUT_OF_RANGE.at(span, "0 is out of range", "more than 0")
     share = want.form == "share" or (want.form == "quantity" and val.dimension == PLAIN and 0 == want.minimum)
     if share and 1 < value:
         text = f"{_shown(value)} %"

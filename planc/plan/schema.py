@@ -48,6 +48,7 @@ class Type(NamedTuple):
     minimum: Any = None
     flag: bool = False  # `true` and `false` are legal as well
     length: int = 0  # of a list; 0: any
+    positive: bool = False  # more than 0: what takes no time at all is no run, and no interval
     by_variant: tuple[tuple[str, tuple[str, ...]], ...] = ()  # which of the words each variant of its section has
 
 
@@ -91,6 +92,10 @@ TARGET = Type("target")
 
 def _quantity(*dimensions: Dimension) -> Type:
     return Type("quantity", dimensions, minimum=0)
+
+
+def _time(*dimensions: Dimension) -> Type:
+    return Type("quantity", dimensions, minimum=0, positive=True)
 
 
 def _word(*words: str) -> Type:
@@ -316,14 +321,14 @@ _OPTIMIZER = (
 
 _SCHEDULE = (
     F("warmup", Type("quantity", (STEPS, TOKENS, PLAIN), minimum=0), None, "time until the peak; a share is one of `total`", ("warmup_steps", "warmup_num_steps", "lr_warmup_iters", "warmup_ratio", "lr_warmup_steps", "lr_warmup_samples", "num_warmup_steps")),
-    F("total", _quantity(STEPS, TOKENS), Follows(("train.duration",), lambda duration: duration, "`train.duration`"), "time until the end", ("total_steps", "total_num_steps", "lr_decay_iters", "decay_steps", "lr_decay_samples", "num_training_steps")),
+    F("total", _time(STEPS, TOKENS), Follows(("train.duration",), lambda duration: duration, "`train.duration`"), "time until the end", ("total_steps", "total_num_steps", "lr_decay_iters", "decay_steps", "lr_decay_samples", "num_training_steps")),
     F("minimum", POSITIVE, None, "lowest learning rate", ("min_lr", "cos_min_ratio", "min_lr_factor", "min_lr_ratio")),
 )  # fmt: skip
 
 _TRAIN = (
     F(
         "duration",
-        _quantity(STEPS, TOKENS, SAMPLES, EPOCHS),
+        _time(STEPS, TOKENS, SAMPLES, EPOCHS),
         None,
         "length of the run",
         ("train_iters", "train_samples", "max_steps", "steps", "num_train_epochs", "epochs", "total_tokens", "num_steps", "train_steps"),
@@ -360,7 +365,7 @@ _ADAPTER = (
 )  # fmt: skip
 
 _CHECKPOINT = (
-    F("every", _quantity(STEPS, TIME), None, "between two saves", ("interval", "save_interval", "save_steps", "save_freq", "checkpoint_interval")),
+    F("every", _time(STEPS, TIME), None, "between two saves", ("interval", "save_interval", "save_steps", "save_freq", "checkpoint_interval")),
     F("directory", TEXT, None, "where checkpoints go", ("folder", "save", "output_dir", "path", "ckpt_dir", "checkpoint_dir", "save_dir")),
     F("keep", COUNT, None, "how many are kept", ("keep_latest_k", "save_total_limit", "keep_last")),
     F("write_time", DURATION, None, "measured time of one save"),
@@ -404,14 +409,14 @@ _KUBERNETES = (
 )  # fmt: skip
 
 _LOG = (
-    F("every", _quantity(STEPS), None, "between two lines", ("log_interval", "logging_steps")),
+    F("every", _time(STEPS), None, "between two lines", ("log_interval", "logging_steps")),
     F("directory", TEXT, None, "where the records go", ("logging_dir",)),
     F("to", _list(_word("tensorboard", "wandb")), None, "who receives them", ("report_to", "tensorboard", "wandb", "trackers")),
 )  # fmt: skip
 
 _PROFILE = (
     F("start", _quantity(STEPS), None, "first step traced", ("profile_step_start",)),
-    F("length", _quantity(STEPS), None, "number of steps traced", ("profile_length", "profile_steps")),
+    F("length", _time(STEPS), None, "number of steps traced", ("profile_length", "profile_steps")),
     F("ranks", _list(COUNT0), None, "ranks that are traced", ("profile_ranks",)),
 )  # fmt: skip
 

@@ -5,14 +5,15 @@ Every search is bounded, so that a plan with absurd numbers is judged as fast as
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import lcm
 from typing import Any, NamedTuple
 
-from planc.diagnostics.amounts import count_text
+from planc.diagnostics.amounts import count_text, either
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
+from planc.rules._variables import version
 
 _STEPS = 1024  # candidates that a search looks at in either direction
 
@@ -49,6 +50,11 @@ def multiples(value: int, step: int) -> tuple[int, ...]:
 def options(field: str, sizes: tuple[int, ...]) -> list[str]:
     """Sizes as a plan writes them: `tensor = 4` and `tensor = 8` in backticks."""
     return [f"`{field} = {count_text(size)}`" for size in sizes]
+
+
+def use(values: Sequence[str]) -> tuple[str, ...]:
+    """The help that names the values to use; none where there are none within reach."""
+    return (f"use {either(values)}",) if values else ()
 
 
 def tensor_fits(plan: Plan, facts: Facts) -> Callable[[int], bool]:
@@ -155,8 +161,11 @@ def sequence_pieces(facts: Facts, context: int) -> int:
     """Pieces into which the engine cuts a sequence.
 
     Context ranks of Megatron and PyTorch hold two pieces each, an early and a late one, so that a causal mask loads
-    them alike; with sequence parallelism the tensor ranks cut what a context rank holds. torchtitan wants the product.
+    them alike; with sequence parallelism the tensor ranks cut what a context rank holds. torchtitan wants the product;
+    before 0.3 with two pieces for one context rank too, whether there is sequence parallelism or not.
     """
+    if facts.engine.name == "torchtitan" and _is_before_0_3(facts.plan):
+        return 2 * context * int(facts["parallel.tensor"] if known(facts["parallel.tensor"]) else 1)
     tensor: int = (
         facts["parallel.tensor"] if facts["parallel.sequence"] is True and known(facts["parallel.tensor"]) else 1
     )
@@ -164,6 +173,16 @@ def sequence_pieces(facts: Facts, context: int) -> int:
     if facts.engine.runtime == "fsdp2":
         return paired * tensor
     return lcm(paired, context * tensor) if facts.engine.runtime == "megatron" else context * tensor
+
+
+def _is_before_0_3(plan: Plan) -> bool:
+    """Whether the plan is for a torchtitan that reads TOML: it states such a version, or has such a file written."""
+    stated = version(plan, "torchtitan")
+    as_toml = any(
+        choice.name == "torchtitan" and choice.options.find("config") and choice.options.value("config") == "toml"
+        for choice in plan.targets
+    )
+    return stated < (0, 3) if stated is not None else as_toml
 
 
 def heads_fit(plan: Plan, facts: Facts) -> bool:

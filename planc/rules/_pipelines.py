@@ -28,28 +28,33 @@ def is_underfilled(plan: Plan, facts: Facts) -> bool:
     return bool(smallest_group(plan, facts) < stages)
 
 
-def group_size(plan: Plan, facts: Facts) -> int:
+def group_size(plan: Plan, facts: Facts, stages: int | None = None) -> int:
     """Micro batches that a rank takes through one chunk before the next: as many as there are stages unless written."""
     written = plan.value("pipeline.group")
-    return written if isinstance(written, int) else int(facts["parallel.pipeline"])
+    return written if isinstance(written, int) else int(stages or facts["parallel.pipeline"])
 
 
-def smallest_group(plan: Plan, facts: Facts) -> int:
-    """Micro batches of the smallest group: of Megatron's interleaved schedule the last one, else all of them."""
-    passes = int(facts["batch.accumulation"])
+def smallest_group(plan: Plan, facts: Facts, stages: int | None = None, passes: int | None = None) -> int:
+    """Micro batches of the smallest group: of Megatron's interleaved schedule the last one, else all of them.
+
+    stages, passes: of another pipeline than the plan's own.
+    """
+    passes = int(facts["batch.accumulation"]) if passes is None else passes
     if facts["pipeline"] != "interleaved" or facts.engine.runtime != "megatron":
         return passes
-    group = group_size(plan, facts)
+    group = group_size(plan, facts, stages)
     return min(group, passes, passes % group or group)
 
 
 def advice(plan: Plan, facts: Facts) -> Iterator[Repair]:
-    """A global batch, and a smaller pipeline, that leave no more than the limit idle."""
+    """A micro batch, a global batch and a smaller pipeline that leave no more than the limit idle."""
     stages, per_pass = facts["parallel.pipeline"], facts["batch.per_pass"]
     virtual = chunks(plan)
     # (s - 1) / (v m + s - 1) <= l where v m >= (s - 1) (1 - l) / l; whole rounds suit every schedule.
     wanted = -(-(100 - IDLE_PERCENT) * (stages - 1) // (IDLE_PERCENT * virtual))
-    wanted = -(-wanted // stages) * stages
+    round = max(group_size(plan, facts), stages)
+    wanted = -(-wanted // round) * round
+    yield from _smaller_micro_batch(plan, facts, wanted)
     if known(per_pass):
         samples = global_text(plan, facts, per_pass * wanted)
         change, edits = f"`global = {samples}`", [("batch.global", samples)]
@@ -67,13 +72,32 @@ def advice(plan: Plan, facts: Facts) -> Iterator[Repair]:
         return batch.passes_of(replicas(size * tensor * context) or 0) or 0
 
     def is_busy(size: int) -> bool:
-        filled = size < stages and 100 * (size - 1) <= IDLE_PERCENT * (virtual * passes_on(size) + size - 1)
-        return filled and fits(size)
+        passes = passes_on(size)
+        filled = size < stages and 100 * (size - 1) <= IDLE_PERCENT * (virtual * passes + size - 1)
+        return filled and size <= smallest_group(plan, facts, size, passes) and fits(size)
 
     for size in nearest(stages, is_busy, least=2):
         passes = passes_on(size)
         effect = f"gives {plural(passes, 'micro batch')}, {_idle(size, passes, virtual)} idle"
         yield Repair(f"{options('pipeline', (size,))[0]} {effect}", each_size(plan, "parallel.pipeline", (size,)))
+
+
+def _smaller_micro_batch(plan: Plan, facts: Facts, wanted: int) -> Iterator[Repair]:
+    """The largest micro batch by which the same global batch fills the pipeline."""
+    micro, passes, stages = facts["batch.micro"], facts["batch.accumulation"], facts["parallel.pipeline"]
+    if not (known(micro) and known(passes)) or not plan.is_written("batch.micro"):
+        return
+    for size in range(min(micro - 1, micro * passes // wanted), 0, -1):
+        more = micro * passes // size
+        if micro * passes % size == 0 and stages <= smallest_group(plan, facts, stages, more):
+            edits = [("batch.micro", count_text(size))]
+            change = options("micro", (size,))[0]
+            if plan.is_written("batch.accumulation"):
+                change += f" and {options('accumulation', (more,))[0]}"
+                edits.append(("batch.accumulation", count_text(more)))
+            effect = f"gives {plural(more, 'micro batch')}, {_idle(stages, more, chunks(plan))} idle"
+            yield Repair(f"{change} {effect}", writing(plan, *edits))
+            return
 
 
 def _idle(stages: int, passes: int, virtual: int) -> str:

@@ -39,11 +39,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options, tensor_fits
+from planc.rules._numbers import nearest, options, tensor_fits, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -63,7 +63,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             f"{plural(heads, 'head')} / {plural(tensor, 'rank')} = {quotient_text(heads, tensor)} a rank",
         ),
         related(plan, span, ("model.heads", f"{count_text(heads)} heads")),
-        help=(f"use {either(options('tensor', sizes))}",) if sizes else (),
+        help=use(options("tensor", sizes)),
         fixes=each_size(plan, "parallel.tensor", sizes),
     )
 

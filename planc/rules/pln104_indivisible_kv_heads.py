@@ -43,11 +43,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options, tensor_fits
+from planc.rules._numbers import nearest, options, tensor_fits, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules._variables import version
@@ -76,7 +76,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"{plural(kv_heads, 'KV head')} {_are(kv_heads)} {kind} of tensor size {count_text(tensor)}",
         Label(span, f"{plural(kv_heads, 'KV head')} / {count_text(tensor)} ranks = {share} a rank"),
         related(plan, span, ("model.kv_heads", plural(kv_heads, "KV head"))),
-        help=(f"use {either(options('tensor', sizes))}",) if sizes else (),
+        help=use(options("tensor", sizes)),
         fixes=each_size(plan, "parallel.tensor", sizes),
     )
 

@@ -41,11 +41,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, quotient_text
+from planc.diagnostics.amounts import count_text, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import has_dense_layers, heads_fit, known, multiples, nearest, options, tensor_fits
+from planc.rules._numbers import has_dense_layers, heads_fit, known, multiples, nearest, options, tensor_fits, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -101,7 +101,7 @@ def _fault(
             (dimension, "" if is_sum else f"{count_text(width[1])} columns"),
             ("model.experts.shared" if is_sum else dimension, ""),
         ),
-        help=(f"use {either(choices)}",) if choices else (),
+        help=use(choices),
         fixes=each_size(plan, axis, sizes) + each_size(plan, dimension, widths),
     )
 

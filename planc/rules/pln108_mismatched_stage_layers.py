@@ -44,11 +44,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import chunks, known, nearest, options
+from planc.rules._numbers import chunks, known, nearest, options, use
 from planc.rules._places import place, related, stands
 from planc.rules._repairs import each_size, writing
 from planc.rules.rule import Rule
@@ -136,7 +136,7 @@ def _ends(plan: Plan, facts: Facts, ends: dict[str, int]) -> Iterator[Diagnostic
         message,
         Label(span, text),
         related(plan, span, *labels),
-        help=(f"use {either(options(path.rpartition('.')[2], sizes))}",) if sizes else (),
+        help=use(options(path.rpartition(".")[2], sizes)),
         fixes=each_size(plan, path, sizes),
     )
 

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options
+from planc.rules._numbers import nearest, options, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -45,7 +45,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             f"{count_text(heads)} / {count_text(kv_heads)} = {quotient_text(heads, kv_heads)} heads for each",
         ),
         related(plan, span, ("model.heads", f"{count_text(heads)} heads")),
-        help=(f"use {either(options('kv_heads', sizes))}",),
+        help=use(options("kv_heads", sizes)),
         fixes=each_size(plan, "model.kv_heads", sizes),
     )
 

@@ -41,11 +41,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options, world_agrees
+from planc.rules._numbers import nearest, options, use, world_agrees
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -62,7 +62,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"shard size {count_text(size)} does not divide {plural(data, 'replica')}",
         Label(span, f"{count_text(data)} / {count_text(size)} = {quotient_text(data, size)} groups"),
         related(plan, span, ("parallel.data", ""), ("cluster.nodes", f"{plural(data, 'replica')} in all")),
-        help=(f"use {either(options('size', fits))}",),
+        help=use(options("size", fits)),
         fixes=each_size(plan, "shard.size", fits),
     )
 

@@ -45,12 +45,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._experts import expert_pool
-from planc.rules._numbers import nearest, options
+from planc.rules._numbers import nearest, options, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -68,7 +68,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"{plural(ranks, 'expert rank')} cannot share out {plural(experts, 'expert')}",
         Label(span, f"{count_text(experts)} / {count_text(ranks)} = {quotient_text(experts, ranks)} experts a rank"),
         related(plan, span, ("model.experts.count", plural(experts, "expert"))),
-        help=(f"use {either(options('expert', fits))}",),
+        help=use(options("expert", fits)),
         fixes=each_size(plan, "parallel.expert", fits),
     )
 

@@ -50,12 +50,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._experts import expert_pool
-from planc.rules._numbers import nearest, options, world_agrees
+from planc.rules._numbers import nearest, options, use, world_agrees
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -81,7 +81,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("parallel.pipeline", ""),
             ("cluster.nodes", f"{plural(facts['world.size'], 'rank')} in all"),
         ),
-        help=(f"use {either(options('expert', fits))}",) if fits else (),
+        help=use(options("expert", fits)),
         fixes=each_size(plan, "parallel.expert", fits),
     )
 

@@ -49,11 +49,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import context_fits, nearest, options
+from planc.rules._numbers import context_fits, nearest, options, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -95,7 +95,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("parallel.tensor", plural(tensor, "rank") if 1 < tensor else ""),
             ("context", "exchanges sequences for heads"),
         ),
-        help=(f"use {either(options('context', sizes))}",) if sizes else (),
+        help=use(options("context", sizes)),
         fixes=each_size(plan, "parallel.context", sizes),
     )
 

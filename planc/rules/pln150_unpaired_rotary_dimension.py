@@ -44,11 +44,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either
+from planc.diagnostics.amounts import count_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import multiples, options
+from planc.rules._numbers import multiples, options, use
 from planc.rules._places import place
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -65,7 +65,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         f"{count_text(size)} rotated columns of a head make no pairs",
         Label(place(plan, _SIZE), f"{count_text(size // 2)} pairs, and 1 column left over"),
-        help=(f"use {either(options('qk_rope_head_dim', fits))}",),
+        help=use(options("qk_rope_head_dim", fits)),
         fixes=each_size(plan, _SIZE, fits),
     )
 

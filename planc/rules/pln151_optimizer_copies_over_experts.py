@@ -50,11 +50,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options
+from planc.rules._numbers import nearest, options, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -73,7 +73,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"{plural(copies, 'copy')} of the states, each expert on {plural(replicas, 'replica')}",
         Label(span, f"{count_text(replicas)} / {count_text(copies)} = {quotient_text(replicas, copies)} a copy"),
         related(plan, span, ("parallel.expert", f"{count_text(facts['parallel.expert'])} ranks share out the experts")),
-        help=(f"use {either(options('size', sizes))}",) if sizes else (),
+        help=use(options("size", sizes)),
         fixes=each_size(plan, "shard.size", sizes),
     )
 

@@ -34,7 +34,8 @@ Fix: choose a sequence length that the pieces divide, or other sizes. `--unsafe-
 Source: Megatron-LM, arguments.py (a multiple of 2 x context-parallel-size); torchtitan,
     ParallelDims.seq_len_divisor; DeepSpeed, ulysses_sp.py.
 
-Versions: all. Under DeepSpeed, and where no trainer is named, one piece a rank is enough.
+Versions: all. Under DeepSpeed, and where no trainer is named, one piece a rank is enough. torchtitan before 0.3
+    wants a multiple of 2 x tensor x context always, with one context rank and without sequence parallelism too.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from planc.diagnostics.amounts import count_text, either, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import in_the_manner_of, multiples, sequence_pieces
+from planc.rules._numbers import in_the_manner_of, multiples, sequence_pieces, use
 from planc.rules._places import place, related
 from planc.rules._repairs import writing
 from planc.rules.rule import Rule
@@ -59,8 +60,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     span = place(plan, "batch.sequence_length")
     pairs = " with two pieces each" if facts.engine.runtime in ("megatron", "fsdp2") else ""
-    parts = [plural(context, "context rank") + pairs] if 1 < context else []
-    parts += [plural(tensor, "tensor rank")] if facts["parallel.sequence"] else []
+    by_tensor = facts["parallel.sequence"] or pieces == 2 * context * tensor
+    parts = [plural(context, "context rank") + pairs] if 1 < context or pieces == 2 * tensor else []
+    parts += [plural(tensor, "tensor rank")] if by_tensor and 1 < tensor else []
     text = plan["batch.sequence_length"].span.text
     lengths = [in_the_manner_of(text, fit) for fit in multiples(length, pieces)]
     yield Diagnostic(
@@ -71,9 +73,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             span,
             ("parallel.context", f"{count_text(context)} ranks"),
             ("parallel.sequence", ""),
-            ("parallel.tensor", f"{count_text(tensor)} ranks" if facts["parallel.sequence"] else ""),
+            ("parallel.tensor", f"{count_text(tensor)} ranks" if by_tensor else ""),
         ),
-        help=(f"use {either([f'`sequence_length = {fit}`' for fit in lengths])}",),
+        help=use([f"`sequence_length = {fit}`" for fit in lengths]),
         fixes=tuple(fix for fit in lengths for fix in writing(plan, ("batch.sequence_length", fit))),
     )
 

@@ -44,7 +44,7 @@ from planc.diagnostics.amounts import count_text, either, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import known, multiples, nearest, options
+from planc.rules._numbers import known, multiples, nearest, options, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -92,7 +92,7 @@ def _linear(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             f"steps of {count_text(increment)} from {count_text(start)} miss {count_text(last)}",
             Label(span, f"{count_text(way)} / {count_text(increment)} = {quotient_text(way, increment)} steps"),
             related(plan, span, ("batch.global", ""), ("batch.ramp.start", "")),
-            help=(f"use {either(options('increment', fits))}",) if fits else (),
+            help=use(options("increment", fits)),
             fixes=each_size(plan, "batch.ramp.increment", fits),
         )
 

@@ -43,12 +43,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._batch import global_text
-from planc.rules._numbers import known, nearest, world_agrees
+from planc.rules._numbers import known, nearest, use, world_agrees
 from planc.rules._places import place, related
 from planc.rules._repairs import writing
 from planc.rules.rule import Rule
@@ -71,7 +71,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"{plural(passes, 'micro batch')} on {plural(stages, 'stage')} make {count_text(rounds)} uneven rounds",
         Label(span, f"{count_text(passes)} / {count_text(rounds)} = {quotient_text(passes, rounds)} a round"),
         related(plan, span, ("parallel.pipeline", plural(stages, "stage")), ("batch.micro", ""), ("pipeline", "")),
-        help=(f"use {either([f'`global = {batch}`' for batch in batches])}",) if batches else (),
+        help=use([f"`global = {batch}`" for batch in batches]),
         fixes=tuple(fix for batch in batches for fix in writing(plan, ("batch.global", batch))),
     )
 

@@ -47,11 +47,12 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
-from planc.rules._numbers import known, options, tensor_fits
+from planc.rules._numbers import batch_of, known, options, tensor_fits
 from planc.rules._places import place, related
 from planc.rules._repairs import Repair, fixes, helps, writing
 from planc.rules.rule import Rule
 
+_TRIED = 8  # numbers of nodes that are looked at
 _MANY = 10**30  # ranks that share so many ways that nothing is left of what is shared
 
 
@@ -70,7 +71,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     )
     span = place(plan, "shard.stage", "shard", "model", "cluster")
     card = plan["cluster.gpu"].value.word
-    repairs = tuple(_advice(plan, facts, in_gib))
+    # What fits with its activations first, where they are known; else at least the states do.
+    repairs = tuple(_advice(plan, facts, in_gib, "memory.total")) or tuple(_advice(plan, facts, in_gib))
     yield Diagnostic(
         f"model states take {size_text(total, in_gib)} of a card's {size_text(capacity, in_gib)}",
         Label(span, f"stage {facts['shard.stage']} over {plural(facts['shard.group'], 'rank')}: {parts}"),
@@ -101,31 +103,34 @@ def _is_worst(plan: Plan, facts: Facts, total: Any) -> bool:
     return True
 
 
-def _advice(plan: Plan, facts: Facts, in_gib: bool) -> Iterator[Repair]:
-    own, capacity = facts["shard.stage"], facts["memory.capacity"]
+def _advice(plan: Plan, facts: Facts, in_gib: bool, measure: str = "memory.states") -> Iterator[Repair]:
+    """Stages, numbers of nodes or tensor sizes with which the measure fits the card."""
+    own = facts["shard.stage"]
     stages = _stages(facts)
-    higher = [(stage, _total(plan, facts, {"shard.stage": stage})) for stage in stages if own < stage]
-    enough = next(((stage, total) for stage, total in higher if known(total) and total <= capacity), None)
+    enough = next((stage for stage in stages if own < stage and _fits(facts, {"shard.stage": stage}, measure)), None)
     if enough is not None:
-        yield _repair(plan, [("shard.stage", enough[0])], "", enough[1], in_gib)
+        yield _repair(plan, facts, [("shard.stage", enough)], {"shard.stage": enough}, in_gib)
     # More cards are an answer at the plan's own stage; at another one only where that stage alone is not enough.
     for stage in stages if enough is None else (own,):
-        nodes = _nodes(plan, facts, stage) if 0 < stage else None
+        nodes = _nodes(plan, facts, stage, measure) if 0 < stage else None
         if nodes is not None:
             change = [("shard.stage", stage)] if stage != own else []
             cards = plural(nodes * facts["cluster.gpus_per_node"], "card")
-            total = _total(plan, facts, _with_nodes(facts, stage, nodes))
-            yield _repair(plan, [*change, ("cluster.nodes", nodes)], f" ({cards})", total, in_gib)
+            given = _with_nodes(facts, stage, nodes)
+            yield _repair(plan, facts, [*change, ("cluster.nodes", nodes)], given, in_gib, f" ({cards})")
             break
     else:
         if enough is None:
-            yield from _more_tensor_ranks(plan, facts, stages[-1], in_gib)
+            yield from _more_tensor_ranks(plan, facts, stages[-1], in_gib, measure)
 
 
-def _repair(plan: Plan, change: list[tuple[str, int]], cards: str, total: Any, in_gib: bool) -> Repair:
+def _repair(
+    plan: Plan, facts: Facts, change: list[tuple[str, int]], given: dict[str, Any], in_gib: bool, cards: str = ""
+) -> Repair:
     """Numbers in fields, and what a card would hold with them."""
     shown = [options(path.partition(".")[2], (number,))[0] for path, number in change]
-    help = f"{either(shown, 'and')}{cards} needs {size_text(total, in_gib)} a card"
+    states = facts.changed(given)["memory.states"]
+    help = f"{either(shown, 'and')}{cards} needs {size_text(states, in_gib)} a card"
     return Repair(help, writing(plan, *((path, count_text(number)) for path, number in change)))
 
 
@@ -136,29 +141,30 @@ def _stages(facts: Facts) -> tuple[int, ...]:
     return tuple(range(own, max(own, highest) + 1))
 
 
-def _more_tensor_ranks(plan: Plan, facts: Facts, stage: int, in_gib: bool) -> Iterator[Repair]:
-    """The smallest larger tensor size on which the states fit, for the cards that there are."""
-    fits, tensor = tensor_fits(plan, facts), facts["parallel.tensor"]
+def _more_tensor_ranks(plan: Plan, facts: Facts, stage: int, in_gib: bool, measure: str) -> Iterator[Repair]:
+    """The smallest larger tensor size on which the measure fits, for the cards that there are."""
+    suits, tensor = tensor_fits(plan, facts), facts["parallel.tensor"]
     for size in (tensor << power for power in range(1, 8)):
         data = facts["world.size"] // (size * facts["parallel.pipeline"] * facts["parallel.context"])
-        if data and fits(size):
-            total = _total(
-                plan, facts, {"shard.stage": stage, "parallel.tensor": size, "parallel.data": data, "shard.size": data}
-            )
-            if known(total) and total <= facts["memory.capacity"]:
+        if data and suits(size):
+            given = {"shard.stage": stage, "parallel.tensor": size, "parallel.data": data, "shard.size": data}
+            if _fits(facts, given, measure):
                 change = [("shard.stage", stage)] if stage != facts["shard.stage"] else []
-                yield _repair(plan, [*change, ("parallel.tensor", size)], "", total, in_gib)
+                yield _repair(plan, facts, [*change, ("parallel.tensor", size)], given, in_gib)
                 return
 
 
-def _nodes(plan: Plan, facts: Facts, stage: int) -> int | None:
-    """The fewest nodes, more than there are, on which the states fit at a stage; None if no number is enough.
+def _nodes(plan: Plan, facts: Facts, stage: int, measure: str) -> int | None:
+    """The fewest nodes, more than there are, on which the measure fits at a stage; None if no number is enough.
 
-    What is shared shrinks as A + B / p, so two evaluations give A and B, and the third confirms the result.
+    What is shared shrinks as A + B / p, so two evaluations of the states give A and B, and with them a number below
+    which there is no need to look; those that the batch or the groups of experts do not divide are passed over.
     """
     if plan.is_written("shard.size") or plan.is_written("parallel.data"):
         return None
-    alone, floor = (_total(plan, facts, {"shard.stage": stage, "shard.group": ranks}) for ranks in (1, _MANY))
+    alone, floor = (
+        facts.changed({"shard.stage": stage, "shard.group": ranks})["memory.states"] for ranks in (1, _MANY)
+    )
     capacity = facts["memory.capacity"]
     if not (known(alone) and known(floor)) or capacity <= floor:
         return None
@@ -168,12 +174,27 @@ def _nodes(plan: Plan, facts: Facts, stage: int) -> int | None:
         return None
     ranks = -(-(alone - floor) // (capacity - floor))
     replicas = -(-ranks // context)
-    fewest = max(-(-replicas * replica // gpus), own + 1)
-    for nodes in range(fewest, fewest + replica):
-        if nodes * gpus % replica == 0:
-            total = _total(plan, facts, _with_nodes(facts, stage, nodes))
-            return nodes if known(total) and total <= capacity else None
+    fewest, batch = max(-(-replicas * replica // gpus), own + 1), batch_of(facts)
+    at_fault = known(facts["parallel.data"]) and not batch.is_reached_by(facts["parallel.data"])
+    tried = 0
+    for nodes in range(fewest, 2 * fewest + replica):
+        data, left = divmod(nodes * gpus, replica)
+        if left or not (at_fault or batch.is_reached_by(data)) or not _divides_experts(facts, nodes * gpus):
+            continue
+        if _fits(facts, _with_nodes(facts, stage, nodes), measure):
+            return int(nodes)
+        tried += 1
+        if tried == _TRIED:
+            return None
     return None
+
+
+def _divides_experts(facts: Facts, world: int) -> bool:
+    """Whether the groups of experts divide so many ranks, as far as they are known."""
+    group = 1
+    for axis in ("parallel.expert", "parallel.expert_tensor", "parallel.pipeline"):
+        group *= facts[axis] if known(facts[axis]) else 1
+    return group != 0 and world % group == 0
 
 
 def _with_nodes(facts: Facts, stage: int, nodes: int) -> dict[str, Any]:
@@ -181,8 +202,10 @@ def _with_nodes(facts: Facts, stage: int, nodes: int) -> dict[str, Any]:
     return {"shard.stage": stage, "cluster.nodes": nodes, "parallel.data": data, "shard.size": data}
 
 
-def _total(plan: Plan, facts: Facts, given: dict[str, Any]) -> Any:
-    return Facts(plan, facts.engine, given)["memory.states"]
+def _fits(facts: Facts, given: dict[str, Any], measure: str) -> bool:
+    """Whether the measure is known with other values of fields, and fits the card."""
+    total, capacity = facts.changed(given)[measure], facts["memory.capacity"]
+    return known(total) and bool(total <= capacity)
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("memory.states", "memory.capacity", "shard.group", "shard.stage"))

@@ -43,11 +43,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options
+from planc.rules._numbers import nearest, options, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -68,7 +68,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"secondary shards of {plural(size, 'rank')} do not divide {count_text(ranks)}",
         Label(span, f"{count_text(ranks)} / {count_text(size)} = {quotient_text(ranks, size)} shards"),
         related(plan, span, ("shard.size", ""), ("cluster.nodes", ""), ("cluster.gpus_per_node", "")),
-        help=(f"use {either(options('secondary_size', fits))}",),
+        help=use(options("secondary_size", fits)),
         fixes=each_size(plan, "shard.secondary_size", fits),
     )
 

@@ -44,11 +44,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, quotient_text
+from planc.diagnostics.amounts import count_text, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import chunks, counted_as_layers, nearest, options, states_split
+from planc.rules._numbers import chunks, counted_as_layers, nearest, options, states_split, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -72,7 +72,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             span, f"{count_text(own)} / {count_text(piece)} = {quotient_text(own, piece)}: the last reads past the end"
         ),
         related(plan, span, ("parallel.pipeline", ""), ("pipeline.chunks", ""), ("model.layers", "")),
-        help=(f"use {either(options('layers', fits))}",),
+        help=use(options("layers", fits)),
         fixes=each_size(plan, "recompute.layers", fits),
     )
 

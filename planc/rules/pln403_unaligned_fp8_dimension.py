@@ -45,11 +45,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from planc.diagnostics.amounts import count_text, either, plural, quotient_text
+from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import has_dense_layers, in_the_manner_of, known, multiples
+from planc.rules._numbers import has_dense_layers, in_the_manner_of, known, multiples, use
 from planc.rules._places import place, related
 from planc.rules.rule import Rule
 
@@ -84,7 +84,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
                 f"{count_text(side.value)} / {side.parts} is {quotient_text(part, side.step)} pieces of {side.step}",
             ),
             related(plan, span, ("parallel.tensor", ""), ("parallel.context", ""), ("precision", "")),
-            help=(f"use {either([f'`{name} = {fit}`' for fit in fits])}",),
+            help=use([f"`{name} = {fit}`" for fit in fits]),
         )
         return
 

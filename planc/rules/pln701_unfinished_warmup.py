@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
@@ -62,16 +63,28 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     else:
         steps = (_steps(plan, facts, warmup), _steps(plan, facts, total))
         longer = known(steps[0]) and known(steps[1]) and steps[1] < steps[0]
-    if not longer:
+    if not longer or _ends_early(plan, facts, total):
         return
     span = place(plan, "schedule.warmup")
     yield Diagnostic(
         f"the warm-up of {amount_text(warmup)} is longer than the schedule",
         Label(span, f"the schedule ends after {amount_text(total)}"),
-        related(plan, span, ("schedule.total", amount_text(total)), ("train.duration", amount_text(total))),
+        related(
+            plan,
+            span,
+            ("schedule.total", amount_text(total)),
+            ("train.duration", "" if plan.is_written("schedule.total") else amount_text(total)),
+        ),
         help=(f"use at most `warmup = {amount_text(total)}`",) if total.dimension in (STEPS, TOKENS) else (),
         fixes=writing(plan, ("schedule.warmup", amount_text(total))) if total.dimension in (STEPS, TOKENS) else (),
     )
+
+
+def _ends_early(plan: Plan, facts: Facts, total: Amount) -> bool:
+    """Whether the written total is what is too short, for the run as well: PLN703 says so."""
+    steps, run = _steps(plan, facts, total), facts["train.steps"]
+    falls = plan.value("schedule") in ("linear", "cosine", "wsd") and plan.value("schedule.minimum") in (None, 0)
+    return bool(falls and plan.is_written("schedule.total") and known(steps) and known(run) and ceil(steps) < run)
 
 
 def _steps(plan: Plan, facts: Facts, amount: Amount) -> Any:

@@ -59,13 +59,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either
+from planc.diagnostics.amounts import count_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.quantities import amount_text
 from planc.plan.units import STEPS, Amount
-from planc.rules._numbers import multiples
+from planc.rules._numbers import multiples, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -87,7 +87,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"`{name}` saved nothing at step {count_text(step)}",
         Label(span, f"it saves every {amount_text(every)}"),
         related(plan, span, ("resume.saved_by", "")),
-        help=(f"use {either(saved)}",),
+        help=use(saved),
         fixes=each_size(plan, "resume.step", multiples(step, every.value)),
     )
 
