@@ -43,11 +43,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, either, plural
+from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options, tensor_fits, trained_only_by
+from planc.rules._numbers import nearest, options, tensor_fits, trained_only_by, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -69,7 +69,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"DeepSpeed splits {plural(kv_heads, 'KV head')} unevenly over {plural(tensor, 'tensor rank')}",
         Label(span, f"{most} on {plural(fuller, 'rank')}, {others} on the other {count_text(tensor - fuller)}"),
         related(plan, span, ("model.kv_heads", plural(kv_heads, "KV head")), ("model.heads", "")),
-        help=(f"use {either(options('tensor', sizes))}",) if sizes else (),
+        help=use(options("tensor", sizes)),
         fixes=each_size(plan, "parallel.tensor", sizes),
     )
 
