@@ -27,8 +27,7 @@ class Verification(NamedTuple):
 def verifications(plan: Plan, facts: Facts) -> Iterator[Verification]:
     """What a person would look at before the run, in the order from a card to the whole cluster."""
     nodes, cards = _count(facts["cluster.nodes"]), _count(facts["cluster.gpus_per_node"])
-    # A compute capability is NVIDIA's: of other cards, or of unknown ones, planc knows no command.
-    if not isinstance(facts["cluster.gpu.compute_capability"], Unknown):
+    if _is_nvidia(facts):
         for name, claim, command in _of_cards(plan, cards):
             yield Verification(name, plan.name, claim, command)
     if 1 < nodes:
@@ -70,7 +69,7 @@ def _of_cards(plan: Plan, cards: int) -> Iterator[tuple[str, str, str]]:
 def _of_networks(facts: Facts, nodes: int) -> Iterator[tuple[str, str, str]]:
     """Source: ibstat(8); NCCL user guide, networking troubleshooting; nccl-tests, README."""
     yield ("ports", "every network port is Active and LinkUp, at its full rate", "ibstat")
-    if not isinstance(facts["cluster.gpu.compute_capability"], Unknown):
+    if _is_nvidia(facts):
         yield (
             "kernel module",
             "network cards read the memory of GPUs: the module is loaded, or the kernel has dma-buf (5.12)",
@@ -103,6 +102,12 @@ def _of_software(plan: Plan, nodes: int) -> Iterator[tuple[str, str, str]]:
         if isinstance(directory, str):
             command = f"df -hT -- {shlex.quote(directory)}"
             yield ("checkpoints", "all nodes see one checkpoint folder, and it has room", command)
+
+
+def _is_nvidia(facts: Facts) -> bool:
+    """Whether the cards are NVIDIA's, whose compute capability says so too: of others planc knows no command."""
+    vendor = facts["cluster.gpu.vendor"]
+    return vendor == "nvidia" or not isinstance(facts["cluster.gpu.compute_capability"], Unknown)
 
 
 def _count(value: object) -> int:

@@ -192,6 +192,18 @@ def _quoted(node: nodes.String, want: Type) -> Diagnostic:
     )
 
 
+def _words_of(node: nodes.String) -> str:
+    """The words of a text, split as a shell splits them, as a list of texts."""
+    import shlex
+
+    try:
+        words = shlex.split(node.value)
+    except ValueError:  # a quotation that does not end
+        words = node.value.split()
+    escaped = (word.replace("\\", "\\\\").replace('"', '\\"') for word in words)
+    return "[" + ", ".join(f'"{word}"' for word in escaped) + "]"
+
+
 def _list(node: Any, want: Type, env: Env) -> Any:
     if not isinstance(node, nodes.List):
         if isinstance(node, nodes.Path) and 1 < len(node.names):
@@ -200,6 +212,8 @@ def _list(node: Any, want: Type, env: Env) -> Any:
                 return val.value
         listed = f"[{node.span.text}]"
         message, help, fixes = "one value where a list is due", f"write `{listed}`", for_certain(node.span, listed)
+        if isinstance(node, nodes.String) and 1 < len(node.value.split()):  # one text, or a line of several words
+            help, fixes = f"write `{_words_of(node)}`, or `{listed}` if it is one text", ()
         if want.length:
             message, help, fixes = f"one value where {want.length} are due", _BOTH, ()
         env.report(faults.WRONG_TYPE.at(node.span, message, help=(help,), fixes=fixes))

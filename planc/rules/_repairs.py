@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -59,7 +60,9 @@ def _place(plan: Plan, path: str) -> Span | None:
         return None
     own = located.entry.source is plan.span.source and located.origin is not Origin.INHERITED
     if not (own and stands(plan, path)):
-        return _end_of_section(plan, path.rpartition(".")[0])
+        end = _end_of_section(plan, path.rpartition(".")[0])
+        # `none` is written, and yet the value is a default: a second entry would be a fault of its own.
+        return None if end is not None and _names(plan[path.rpartition(".")[0]].entry, _name(path)) else end
     if isinstance(located.value, Record) and located.value.span != located.span:
         return None  # the fields in its braces may be those of its word alone
     before = Span(located.entry.source, located.entry.start, located.span.start)
@@ -76,6 +79,10 @@ def _end_of_section(plan: Plan, path: str) -> Span | None:
         return None
     end = entry.start + len(entry.text[:-1].rstrip())
     return Span(entry.source, end, end)
+
+
+def _names(section: Span, field: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(field)}\s*=", section.text) is not None
 
 
 def _gap(place: Span) -> str:

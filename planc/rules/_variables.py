@@ -25,6 +25,18 @@ def texts(plan: Plan, path: str) -> dict[str, str]:
     return {key: text for key, text in found.items() if isinstance(text, str)} if isinstance(found, dict) else {}
 
 
+def cuda_of(plan: Plan) -> tuple[str, str] | None:
+    """The CUDA of a plan, and the key of `versions` that states it: its own, or that of a build of PyTorch.
+
+    The wheels of PyTorch name theirs: `2.9+cu130` is built for 13.0.
+    """
+    stated = texts(plan, "versions")
+    if "cuda" in stated:
+        return stated["cuda"], "cuda"
+    built = re.search(r"\+cu(\d+)(\d)$", stated.get("torch", ""))
+    return (f"{built[1]}.{built[2]}", "torch") if built else None
+
+
 def version(plan: Plan, name: str) -> tuple[int, ...] | None:
     """The version of a consumer in a form that has an order; None where the plan does not state it."""
     text = texts(plan, "versions").get(name)

@@ -40,17 +40,16 @@ Versions: the CUDA of `versions`, by `cuda` or by the end of torch's version (`2
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any
 
 from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
+from planc.plan.evaluate import version_key
 from planc.plan.model import Plan
 from planc.rules._places import place, related
 from planc.rules._repairs import writing
-from planc.rules._variables import texts, version
+from planc.rules._variables import cuda_of
 from planc.rules.rule import Rule
 
 #: Lowest compute capability of each recipe, and the CUDA that it takes.
@@ -62,7 +61,6 @@ _OF_FP8 = ("delayed", "tensorwise", "blockwise", "mxfp8")
 _ADA, _OF_ADA = 9.0, (12, 1)
 _NOT_YET = 12.0
 _HIGHEST = 1000  # beyond any, and still a float
-_TORCH_CUDA = r"\+cu(\d+)(\d)$"
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
@@ -101,11 +99,8 @@ def _lacking(recipe: str, capability: float, cuda: tuple[int, ...] | None, facts
 
 def _cuda(plan: Plan) -> tuple[int, ...] | None:
     """The stated version of CUDA, or that of the stated build of torch."""
-    stated = version(plan, "cuda")
-    if stated is not None:
-        return stated
-    built: Any = re.search(_TORCH_CUDA, texts(plan, "versions").get("torch", ""))
-    return (int(built[1]), int(built[2])) if built else None
+    found = cuda_of(plan)
+    return version_key(found[0]) if found else None
 
 
 def _text(numbers: tuple[int, ...]) -> str:

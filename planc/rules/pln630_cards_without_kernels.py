@@ -43,9 +43,10 @@ from typing import NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
+from planc.plan.evaluate import version_key
 from planc.plan.model import Plan
 from planc.rules._places import related
-from planc.rules._variables import text_place, texts, version
+from planc.rules._variables import cuda_of, text_place, texts, version
 from planc.rules.rule import Rule
 
 
@@ -70,24 +71,40 @@ _NEEDS = (
 )  # fmt: skip
 
 
+def _stated(plan: Plan, package: str) -> tuple[str, str, tuple[int, ...] | None]:
+    """The key of `versions` that states a package's version, its text, and the version; CUDA may be that of torch."""
+    if package == "cuda":
+        text, key = cuda_of(plan) or ("", package)
+    else:
+        text, key = texts(plan, "versions").get(package, ""), package
+    return key, text, version_key(text) if text else None
+
+
+def _as_stated(plan: Plan, key: str, need: _Need) -> str:
+    """The version that has kernels, as the plan states it: a build of PyTorch where that is what names the CUDA."""
+    if key == need.package:
+        return f'{key} = "{need.shown}"'
+    release = texts(plan, "versions")[key].partition("+")[0]
+    return f'{key} = "{release}+cu{need.shown.replace(".", "")}"'
+
+
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """The first need of the card that a stated version does not meet."""
     capability = facts["cluster.gpu.compute_capability"]
     torch = version(plan, "torch")
     for need in _NEEDS:
-        found = version(plan, need.package)
+        key, stated, found = _stated(plan, need.package)
         if found is None or not need.least <= capability < need.below or (found < need.since) != need.is_enough:
             continue
         if need.torch and (torch is None or torch < need.torch):
             continue
-        span = text_place(plan, "versions", need.package)
-        stated = texts(plan, "versions")[need.package]
+        span = text_place(plan, "versions", key)
         verb = "needs" if need.is_enough else "was left out after"
         yield Diagnostic(
             f"{need.package} {stated} has no kernels for compute capability {float(capability):.1f}",
             Label(span, f"this card {verb} {need.package} {need.shown}"),
             related(plan, span, ("cluster.gpu.compute_capability", ""), ("cluster.gpu", "")),
-            help=(f'use `{need.package} = "{need.shown}"`{" or later" if need.is_enough else ""}',),
+            help=(f"use `{_as_stated(plan, key, need)}`{' or later' if need.is_enough else ''}",),
         )
         return
 

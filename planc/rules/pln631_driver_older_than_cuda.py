@@ -42,8 +42,9 @@ from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
+from planc.plan.evaluate import version_key
 from planc.plan.model import Plan
-from planc.rules._variables import text_place, texts, version
+from planc.rules._variables import cuda_of, text_place, texts, version
 from planc.rules.rule import Rule
 
 #: The first branch of drivers for each major release of CUDA.
@@ -52,16 +53,20 @@ _DRIVERS = {11: 450, 12: 525, 13: 580}
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A stated driver below the least of the stated CUDA."""
-    cuda, driver = version(plan, "cuda"), version(plan, "driver")
-    least = _DRIVERS.get(cuda[0]) if cuda else None
+    found, driver = cuda_of(plan), version(plan, "driver")
+    if found is None:
+        return
+    text, key = found
+    major = version_key(text)[0]
+    least = _DRIVERS.get(major)
     if not driver or least is None or least <= driver[0]:
         return
     span, stated = text_place(plan, "versions", "driver"), texts(plan, "versions")
-    older = [major for major, needed in _DRIVERS.items() if needed <= driver[0]]
+    older = [other for other, needed in _DRIVERS.items() if needed <= driver[0]]
     yield Diagnostic(
-        f"driver {stated['driver']} is too old for CUDA {stated['cuda']}",
-        Label(span, f"CUDA {cuda[0] if cuda else ''} needs {least} or later"),
-        (Label(text_place(plan, "versions", "cuda"), ""),),
+        f"driver {stated['driver']} is too old for CUDA {text}",
+        Label(span, f"CUDA {major} needs {least} or later"),
+        (Label(text_place(plan, "versions", key), ""),),
         help=(f'use `driver = "{least}"` or later', *(f"CUDA {max(older)} runs with this driver" for _ in older[:1])),
     )
 
