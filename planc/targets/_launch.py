@@ -48,7 +48,7 @@ _LOOPBACK = re.compile(r"localhost(\..*)?|127\..*|::1|0\.0\.0\.0", re.IGNORECASE
 _START_CONTAINERS = ("kubernetes", "slurm")
 
 #: Trainers whose files or environment carry the timeout of collectives.
-_CARRY_TIMEOUT = tuple(name for name in TRAINERS if name not in ("accelerate", "fsdp2", "lightning"))
+_CARRY_TIMEOUT = tuple(name for name in TRAINERS if name not in ("accelerate", "lightning"))
 
 
 def written(plan: Record, path: str) -> Any:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from planc.compiler import Analysis
+from planc.diagnostics.diagnostic import Severity
 from planc.plan.model import Plan
 from planc.targets._fsdp2_families import LAYERS, SPLITS
 from tests.compiling import analysed, errors, file_of, read
@@ -19,9 +21,9 @@ PLANS = [
 ]
 
 
-def text_of(rest: str, *, family: str = "llama", option: str = "") -> str:
-    """The module of a plan for two nodes of two cards."""
-    analysis = analysed(
+def analysis_of(rest: str, *, family: str = "llama", option: str = "") -> Analysis:
+    """The analysis of a plan for two nodes of two cards."""
+    return analysed(
         f"""
         gpu card {{ memory = 80 GiB  bf16 = true }}
         model small {{ layers = 2  hidden = 64  heads = 4  ffn = 96  vocab = 64  family = "{family}" }}
@@ -35,6 +37,11 @@ def text_of(rest: str, *, family: str = "llama", option: str = "") -> str:
         }}
         """
     )
+
+
+def text_of(rest: str, *, family: str = "llama", option: str = "") -> str:
+    """The module of that plan."""
+    analysis = analysis_of(rest, family=family, option=option)
     assert errors(analysis) == []
     return file_of(analysis.plans[0], "parallelize.py")
 
@@ -119,3 +126,11 @@ def test_a_field_that_torch_has_no_argument_for_leaves_the_optimizer_to_the_prog
     assert "def make_optimizer" in text_of("shard { stage = 3 }  optimizer = sgd { learning_rate = 0.1 }")
     assert "def make_optimizer" not in text_of(f"shard {{ stage = 3 }}  {decayed}")
     assert "def make_optimizer" not in text_of("shard { stage = 3 }  optimizer = adamw { weight_decay = 0.1 }")
+
+
+def test_the_timeout_of_collectives_is_carried() -> None:
+    """So that the launch script beside it has no fault to find with the field."""
+    rest = 'shard { stage = 3 }  launch { script = "train.py"  timeout = 90 s }'
+    assert "init_process_group(timeout=timedelta(seconds=90))" in text_of(rest)
+    found = analysis_of(rest, option="{}, torchrun").diagnostics
+    assert [one.code for one in found if one.severity is not Severity.INFO] == []
