@@ -43,14 +43,18 @@ from planc.targets.target import EmittedFile, Target
 _KEY = re.compile(r"[a-z][a-z0-9-]*")
 _COUNT = re.compile(r"[0-9]{1,9}")
 
-#: Options of sbatch that follow from the plan, and the field that decides each.
+_TASKS = "leave it out: the option `launcher` decides how many tasks a node has, and they start the ranks"
+_CARDS = "leave it out: the job asks for `cluster.gpus_per_node` cards a node, and each rank sees them all"
+
+#: Options of sbatch that follow from the plan, and what to do instead of setting them.
 _OWNED: dict[str, str] = {
-    "nodes": "cluster.nodes", "ntasks": "cluster.nodes", "ntasks-per-node": "cluster.nodes",
-    "tasks-per-node": "cluster.nodes",
-    "gpus": "cluster.gpus_per_node", "gpus-per-node": "cluster.gpus_per_node", "gpus-per-task": "cluster.gpus_per_node",
-    "gpus-per-socket": "cluster.gpus_per_node", "ntasks-per-gpu": "cluster.gpus_per_node",
-    "cpus-per-task": "cluster.cpu_cores", "cpus-per-gpu": "cluster.cpu_cores",
-    "time": "launch.walltime", "job-name": "the plan's name", "wrap": "launch.script",
+    "nodes": "set `cluster.nodes`",
+    "ntasks": _TASKS, "ntasks-per-node": _TASKS, "tasks-per-node": _TASKS, "ntasks-per-gpu": _TASKS,
+    "gpus": _CARDS, "gpus-per-node": "set `cluster.gpus_per_node`", "gpus-per-task": _CARDS, "gpus-per-socket": _CARDS,
+    "tres-per-task": _CARDS, "gpu-bind": _CARDS,
+    "cpus-per-task": "set `cluster.cpu_cores`", "cpus-per-gpu": "set `cluster.cpu_cores`",
+    "time": "set `launch.walltime`", "job-name": "leave it out: the job has the plan's name",
+    "wrap": "leave it out: the job starts `launch.script`",
 }  # fmt: skip
 
 
@@ -65,8 +69,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         span = key_span(plan, "launch.slurm", key)
         if not _KEY.fullmatch(key):
             yield UNSAFE_TEXT.at(span, f"`{key}` is no option of sbatch", "named without `--`")
-        elif key in _OWNED or (key == "gpu-bind" and value != "none"):
-            yield OWNED_OPTION.at(span, f"`{key}` follows from the plan", help=(f"it is set by {_owner(key)}",))
+        elif key in _OWNED and (key, value) != ("gpu-bind", "none"):
+            yield OWNED_OPTION.at(span, f"`{key}` follows from the plan", help=(_OWNED[key],))
         elif value and not is_bare(value):
             yield UNSAFE_TEXT.at(
                 span, f"the value of `{key}` cannot stand in an #SBATCH line", "no blanks, quotes, `#` or `$`"
@@ -122,11 +126,6 @@ def _cards(gres: str) -> int | None:
         if name == "gpu":
             counts.append(int(rest[-1]) if rest and _COUNT.fullmatch(rest[-1]) else 1)
     return sum(counts) if counts else None
-
-
-def _owner(key: str) -> str:
-    owner = _OWNED.get(key, "cluster.gpus_per_node")
-    return f"`{owner}`" if "." in owner else owner
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
