@@ -36,6 +36,7 @@ Versions: all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
@@ -88,14 +89,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _meant(name: str) -> str | None:
-    """The option that an unknown name is a slip of; None for a known one, or where nothing is close."""
-    if name in _OPTIONS or _MOST < len(name):
+    """The option that an unknown name is a slip of; None for a known one, for no name (PLN911), or if none is close."""
+    if name in _OPTIONS or _MOST < len(name) or not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         return None
     if len(name) == 1:
         return _LETTERS.get(name)
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name.replace("_", "-"), _OPTIONS, 1, 0.85)), None)
+    return next(iter(get_close_matches(name, _OPTIONS, 1, 0.85)), None)
 
 
 RULE = Rule(Severity.WARNING, "plan", check, ("launch.slurm",))
