@@ -98,18 +98,23 @@ CONTAINER = fault(
 ELASTIC = fault(
     "PLN904",
     "unwritten-elasticity",
-    "`launch.min_nodes` is written, and the launch script starts with all nodes or not at all.",
-    why="with fewer nodes the batch, the shards and the schedule of the emitted files would no longer be "
-    "those of the plan.",
+    "`launch.min_nodes` is written, and with fewer nodes the run would not be what the plan says.",
+    why="files of trainers and jobs of Slurm are for all nodes of the plan: their batch, shards and schedule. torchrun "
+    "alone can start with fewer, where each rank holds the whole model, a replica lies on one node, and the program "
+    "reaches the global batch by more accumulation steps.",
     example=example(
-        'emit = [torchrun]  launch { script = "train.py"  min_nodes = 1 }', nodes=2, batch="global = 64  micro = 1"
+        'emit = [torchrun]  launch { script = "train.py"  min_nodes = 1 }  shard { stage = 3 }',
+        nodes=2,
+        batch="global = 64  micro = 1",
     ),
     instead=example(
-        'emit = [torchrun]  launch { script = "train.py"  restarts = 3 }', nodes=2, batch="global = 64  micro = 1"
+        'emit = [torchrun]  launch { script = "train.py"  min_nodes = 1 }  shard { stage = 0 }',
+        nodes=2,
+        batch="global = 64  micro = 1",
     ),
-    fix="remove `min_nodes`; `restarts` restarts the workers after a failure with the nodes that there are.",
-    source="templates of torchrun, accelerate and slurm; torch.distributed.run, Elastic.",
-    versions="planc 0.1.",
+    fix="remove `min_nodes`, or what the label names; `restarts` restarts the workers after a failure with all nodes.",
+    source="templates of the launch scripts; torch.distributed.run, Elastic.",
+    versions="planc 0.1; torch 2.13.",
 )
 
 TIMEOUT = fault(

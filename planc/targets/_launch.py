@@ -107,7 +107,7 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
     yield from check_variables(plan)
     if written(plan, "launch.container.image") is not None and not plan.emits(*_START_CONTAINERS):
         yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
-    if written(plan, "launch.min_nodes") is not None and plan.is_written("launch.min_nodes"):
+    if target != "torchrun" and written(plan, "launch.min_nodes") is not None:
         yield ELASTIC.at(plan["launch.min_nodes"].span, "the launch scripts are not elastic", "would be left out")
     for module in written(plan, "launch.modules") or ():
         if module.startswith("-") or not module.strip():
@@ -142,6 +142,7 @@ def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
     return {
         **environment_values(plan, facts),
         "num_nodes": facts["cluster.nodes"],
+        "least": None,
         "contained": written(plan, "launch.container.image") is not None,
         "script": _as_file(written(plan, "launch.script") or ""),
         "args": written(plan, "launch.args") or (),

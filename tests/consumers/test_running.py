@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.compiling import plan_of, written_out
-from tests.consumers.running import PLANS, needs, ran, ran_on_two_nodes
+from tests.consumers.running import PLANS, free_ports, needs, ran, ran_on_two_nodes
 
 pytestmark = [pytest.mark.consumer, pytest.mark.slow]
 
@@ -30,6 +30,15 @@ def test_torchrun_trains_on_two_nodes(tmp_path: Path) -> None:
     ranks = ran_on_two_nodes(folder / "torchrun.sh")
     assert sorted((rank["rank"], rank["local_rank"], rank["node"]) for rank in ranks) == [(0, 0, 0), (1, 0, 1)]
     assert all(rank["sharded"] and rank["world"] == 2 for rank in ranks)
+
+
+@needs("torch")
+def test_torchrun_starts_with_the_nodes_that_came(tmp_path: Path) -> None:
+    folder = written_out(plan_of(TINY, "torchrun_elastic"), tmp_path)
+    (port,) = free_ports(1)
+    waits = "last_call_timeout=1"  # else half a minute for the other node
+    ranks = ran(folder / "torchrun.sh", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), PET_RDZV_CONF=waits)
+    assert [(rank["rank"], rank["world"], rank["node"]) for rank in ranks] == [(0, 2, 0), (1, 2, 0)]
 
 
 @needs("deepspeed")

@@ -23,12 +23,13 @@ def checked(argv: list[str], plan: Plan) -> None:
     args = get_args_parser().parse_args(argv)
     config, command, command_args = config_from_args(args)
     nodes = plan.value("cluster.nodes")
-    assert (config.min_nodes, config.max_nodes) == (nodes, nodes)
+    assert (config.min_nodes, config.max_nodes) == (plan.find("launch.min_nodes").value or nodes, nodes)
     assert config.nproc_per_node == plan.value("cluster.gpus_per_node")
     assert config.max_restarts == plan.value("launch.restarts")
     written = plan.value("launch.args") or ()
     assert args.training_script == plan.value("launch.script")
-    assert tuple(args.training_script_args[: len(written)]) == written
+    begin = args.training_script_args.index(written[0]) if written else 0  # behind the flags of a trainer
+    assert tuple(args.training_script_args[begin : begin + len(written)]) == written
     assert str(command).endswith("python") or "python" in str(command)
     assert command_args[-len(args.training_script_args) - 1] == plan.value("launch.script")
     if nodes == 1:

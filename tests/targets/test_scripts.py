@@ -474,3 +474,13 @@ def test_a_job_runs_in_a_container_of_pyxis(stubs: Stubs, tmp_path: Path) -> Non
     outcome = stubs.submit(folder / "job.sbatch", cwd=blank, nodes=2)
     assert (outcome.status, outcome.of("srun")) == (2, [])
     assert "a comma, a colon or a blank" in outcome.stderr
+
+
+def test_an_elastic_run_starts_with_fewer_nodes(stubs: Stubs, tmp_path: Path) -> None:
+    text = text_of("torchrun", 'script = "t.py"  min_nodes = 2  restarts = 3', nodes=4)
+    text = text.replace("stage = 3", "stage = 0").replace("global = 256", "global = 192")
+    (compiled,) = analysed(text).plans
+    outcome = stubs.run(written_out(compiled, tmp_path) / "torchrun.sh", cwd=tmp_path, MASTER_ADDR="n1")
+    (call,) = outcome.of("torchrun")
+    assert call.argv[:3] == ["--nnodes=2:4", "--nproc-per-node=8", "--max-restarts=3"]
+    assert "starts with 2 of the nodes" in outcome.stdout
