@@ -111,9 +111,9 @@ def _model(plan: Plan, facts: Facts) -> Iterator[Flag]:
     for name, flag in (("layers", "num-layers"), ("hidden", "hidden-size"), ("heads", "num-attention-heads"),
                        ("ffn", "ffn-hidden-size"), ("vocab", "vocab-size")):  # fmt: skip
         yield Flag(f"model.{name}", flag, written(plan, f"model.{name}"))
-    longest = written(plan, "model.max_sequence_length") or written(plan, "batch.sequence_length")
-    yield Flag("model.max_sequence_length", "max-position-embeddings", longest)
-    yield Flag("model.positions", "position-embedding-type", _POSITIONS.get(written(plan, "model.positions")))
+    positions = written(plan, "model.positions")
+    yield Flag("model.max_sequence_length", "max-position-embeddings", _positions(plan, positions))
+    yield Flag("model.positions", "position-embedding-type", _POSITIONS.get(positions))
     yield Flag("model.norm", "normalization", _NORM.get(written(plan, "model.norm")))
     yield Flag("model.gated", "swiglu", written(plan, "model.gated"))
     yield Flag("model.bias", "disable-bias-linear", written(plan, "model.bias") in ("none", "qkv"))
@@ -124,6 +124,14 @@ def _model(plan: Plan, facts: Facts) -> Iterator[Flag]:
         yield Flag("model.dropout", name, None if dropout is None else real(dropout))
     yield Flag("model.mtp_layers", "mtp-num-layers", written(plan, "model.mtp_layers") or None)
     yield from _attention(plan)
+
+
+def _positions(plan: Plan, kind: str | None) -> int | None:
+    """Rows of learned positions. Others have none: there Megatron asks only that a sample is not longer."""
+    longest, length = written(plan, "model.max_sequence_length"), written(plan, "batch.sequence_length")
+    if kind == "learned" and longest is not None:
+        return int(longest)
+    return max((count for count in (longest, length) if count is not None), default=None)
 
 
 def _attention(plan: Plan) -> Iterator[Flag]:

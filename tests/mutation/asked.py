@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from planc.compiler import plan_facts
 from planc.plan.model import Plan, Unknown
 from planc.targets import load_target, target_names
-from tests.mutation.megatron_arguments import arguments
+from tests.mutation.megatron_arguments import words_of
 
 #: What a node's caller supplies, in place of the shell.
 CALLER = {"MASTER_ADDR": "n1", "MASTER_PORT": "29500", "RDZV_ID": "1", "NODE_RANK": "0", "planc_here": "/out"}
@@ -25,11 +25,11 @@ class Asked(NamedTuple):
 
 def questions(plan: Plan, trainer: str) -> tuple[Asked, ...]:
     """What a plan's consumers are asked; a file that cannot be written asks nothing."""
-    if trainer == "megatron":
-        said = _attempt(lambda: arguments(plan))
-        return () if said is None else (Asked("megatron", said),)
     found = []
     texts = {path: text for choice in plan.targets for path, text in _files(plan, choice.name)}
+    if "megatron.args" in texts:
+        about = {"words": words_of(texts["megatron.args"]), "world": _sizes(plan)["world"]}
+        return () if about["world"] is None else (Asked("megatron", about),)
     if "ds_config.json" in texts:
         found.append(Asked("deepspeed", {"config": texts["ds_config.json"], **_sizes(plan)}))
     if "torchrun.sh" in texts:

@@ -36,10 +36,13 @@ def torchrun(about: Mapping[str, Any]) -> str | None:
 
 
 def megatron(about: Mapping[str, Any]) -> str | None:
-    """Megatron's groups of ranks, configuration, batch, optimizer, schedule, and the layers of the first rank."""
+    """Megatron's parser, groups of ranks, configuration, batch, optimizer, schedule, and layers of the first rank."""
+    from tests.mutation.megatron_arguments import arguments
     from tests.mutation.megatron_consumer import refusal
 
-    return refusal(dict(about))
+    found: list[str | None] = []
+    unread = _answer(lambda: found.append(refusal(arguments(about["words"], about["world"]))))
+    return unread or found[0]
 
 
 CONSUMERS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
