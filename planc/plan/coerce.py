@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from planc.diagnostics.amounts import count_text, number_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
 from planc.plan import faults
-from planc.plan.evaluate import FAULTY, Env, Val, described, evaluate, is_word, unescaped, word_of
+from planc.plan.evaluate import FAULTY, VERSION, Env, Val, described, evaluate, is_word, no_version, unescaped, word_of
 from planc.plan.model import Unknown
 from planc.plan.naming import for_certain, instead
 from planc.plan.null import is_null, null_for_none
@@ -18,8 +17,6 @@ from planc.source import Span
 from planc.syntax import nodes
 
 _PER: dict[str, Dimension] = {"h": (("second", -1),), "kWh": (("second", -1), ("watt", -1))}
-
-_VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,5}([-+.]?[A-Za-z][A-Za-z0-9.]{0,40})?")
 
 
 def coerce(node: Any, want: Type, env: Env) -> Any:
@@ -264,9 +261,8 @@ def _word(node: Any, want: Type, env: Env) -> Any:
 
 def _text(node: Any, want: Type, env: Env) -> Any:
     if isinstance(node, nodes.String):
-        if want.form == "version" and not _VERSION.fullmatch(node.value):
-            due = ('write it as in `"2.13"`',)
-            env.report(faults.WRONG_TYPE.at(node.span, f"{node.span.text} is no version", help=due))
+        if want.form == "version" and not VERSION.fullmatch(node.value):
+            env.report(no_version(node.span))
             return FAULTY
         return unescaped(node, env.report)
     if isinstance(node, nodes.Path):

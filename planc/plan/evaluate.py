@@ -8,9 +8,10 @@ by it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.diagnostics.names import all_nearest, did_you_mean, guesses
 from planc.plan import faults
@@ -18,7 +19,7 @@ from planc.plan.model import Record, Unknown
 from planc.plan.naming import instead
 from planc.plan.null import is_null, null_for_none
 from planc.plan.quantities import amount
-from planc.plan.units import EXAMPLES, PLAIN, Dimension, exact, name_of, times
+from planc.plan.units import EXAMPLES, PLAIN, Dimension, exact, name_of, name_of_several, times
 from planc.source import Span
 from planc.syntax import nodes
 
@@ -29,7 +30,14 @@ MAX_DEPTH = 200
 MAX_RESULT_DIGITS = 10_000
 _MAX_BITS = MAX_RESULT_DIGITS * 3322 // 1000
 
+#: Dimensions that a product of such quantities is followed through.
+_MAX_KINDS = 64
+
 FAULTY = Unknown("faulty")
+
+
+#: A version as it is written.
+VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}){0,5}([-+.]?[A-Za-z][A-Za-z0-9.]{0,40})?")
 
 
 class Val(NamedTuple):
@@ -39,6 +47,7 @@ class Val(NamedTuple):
         where a fault hides it, or nothing says which quantity it would be.
     dimension: of a number; `exact` unless it is a float, which `==` refuses; `flag` if it may be compared with `true`.
     words: those that a word is one of. item: the form of a list's items, where it is known; `mixed` if they differ.
+    kinds: where `any` stands for a number all the same, the dimensions of which it has one.
     """
 
     value: Any
@@ -48,6 +57,7 @@ class Val(NamedTuple):
     exact: bool = True
     flag: bool = False
     item: str = ""
+    kinds: tuple[Dimension, ...] = ()
 
 
 ANY = Val(FAULTY, "any")
@@ -169,7 +179,27 @@ def described(val: Val) -> str:
         "none": "`none`",
         "record": "a section",
     }
+    if val.kinds:
+        return name_of_several(val.kinds)
     return names.get(val.form) or name_of(val.dimension)
+
+
+def _kinds(val: Val) -> tuple[Dimension, ...]:
+    """The dimensions that a value may have; none where it is no number, or a fault hides what it is."""
+    return (val.dimension,) if val.form == "number" else val.kinds
+
+
+def _may_meet(left: Val, right: Val) -> bool:
+    """Whether two values may be of one kind, as far as it is known; what a fault hides may be of any."""
+    if any(side.form == "any" and not side.kinds for side in (left, right)):
+        return True
+    return not set(_kinds(left)).isdisjoint(_kinds(right))
+
+
+def _of_kinds(kinds: Iterable[Dimension]) -> Val:
+    """A number that is not known, of one of these dimensions; of too many nothing can be said."""
+    known = tuple(dict.fromkeys(kinds))
+    return ANY._replace(kinds=known if len(known) <= _MAX_KINDS else ())
 
 
 def _number(node: nodes.Number, env: Env) -> Val:
@@ -299,17 +329,21 @@ def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
     if equality and "none" in (left.form, right.form):
         return _absence(right if left.form == "none" else left, node.operator == "==")
     if "any" in (left.form, right.form):
+        if not _may_meet(left, right):
+            env.report(_unlike(node, left, right))
         return Val(FAULTY, "flag")
     left, right = _as_flag(left, right), _as_flag(right, left)
     # A version is written as a text; beside another version it is one.
     if {left.form, right.form} == {"version", "text"}:
+        for side, part in ((left, node.left), (right, node.right)):
+            if side.form == "text" and isinstance(side.value, str) and not VERSION.fullmatch(side.value):
+                env.report(no_version(part.span))
+                return Val(FAULTY, "flag")
         left, right = left._replace(form="version"), right._replace(form="version")
     if {left.form, right.form} == {"name", "text"}:
         left, right = left._replace(form="name"), right._replace(form="name")
     if left.form != right.form or (left.form == "number" and left.dimension != right.dimension):
-        wrong, other, at = (left, right, node.left) if _with_unit(node.left, left, right) else (right, left, node.right)
-        help = _unquoted(node.left, right) or _unquoted(node.right, left) or _with_unit(at, wrong, other)
-        env.report(faults.WRONG_TYPE.at(at.span, f"{described(wrong)} compared with {described(other)}", help=help))
+        env.report(_unlike(node, left, right))
         return Val(FAULTY, "flag")
     if not equality and left.form not in ("number", "version"):
         env.report(faults.WRONG_TYPE.at(node.span, f"{described(left)} has no order", help=("compare with `==`",)))
@@ -336,6 +370,19 @@ def _compare(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
     return Val(bool(outcomes[node.operator]()), "flag")
 
 
+def _unlike(node: nodes.Binary, left: Val, right: Val) -> Diagnostic:
+    """The fault of a comparison of two values that are never of one kind."""
+    is_left = _with_unit(node.left, left, right) or (right.kinds and not left.kinds)
+    wrong, other, at = (left, right, node.left) if is_left else (right, left, node.right)
+    help = _unquoted(node.left, right) or _unquoted(node.right, left) or _with_unit(at, wrong, other)
+    return faults.WRONG_TYPE.at(at.span, f"{described(wrong)} compared with {described(other)}", help=help)
+
+
+def no_version(span: Span) -> Diagnostic:
+    """The fault of a quoted text that is no version."""
+    return faults.WRONG_TYPE.at(span, f"{span.text} is no version", help=('write it as in `"2.13"`',))
+
+
 def _unquoted(node: Any, other: Val) -> tuple[str, ...]:
     """Help for a word that stands in quotes."""
     is_quoted_word = isinstance(node, nodes.String) and node.value in other.words
@@ -344,10 +391,12 @@ def _unquoted(node: Any, other: Val) -> tuple[str, ...]:
 
 def _with_unit(node: Any, val: Val, other: Val) -> tuple[str, ...]:
     """Help for a number that is written without a unit beside a quantity that has one."""
-    plain = isinstance(node, nodes.Number) and val.form == other.form == "number" and val.dimension == PLAIN
-    if not plain or other.dimension == PLAIN or other.dimension not in EXAMPLES:
+    if not isinstance(node, nodes.Number) or val.form != "number" or val.dimension != PLAIN:
         return ()
-    return (f"{name_of(other.dimension)} has a unit, as in `{EXAMPLES[other.dimension]}`",)
+    examples = [EXAMPLES[kind] for kind in _kinds(other) if kind in EXAMPLES]
+    if PLAIN in _kinds(other) or not examples:
+        return ()
+    return (f"{described(other)} has a unit, as in {either([f'`{example}`' for example in examples])}",)
 
 
 def _absence(other: Val, positive: bool) -> Val:
@@ -380,18 +429,19 @@ def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
         if side.form not in ("number", "any"):
             env.report(faults.WRONG_TYPE.at(part.span, f"{described(side)} where a number is due"))
             return ANY
-    if "any" in (left.form, right.form):
-        return ANY
     if node.operator in ("+", "-"):
-        if left.dimension != right.dimension:
+        if not _may_meet(left, right):
             verb = "added to" if node.operator == "+" else "subtracted from"
-            message = f"{name_of(right.dimension)} {verb} {name_of(left.dimension)}"
+            message = f"{described(right)} {verb} {described(left)}"
             help = _with_unit(node.right, right, left) or _with_unit(node.left, left, right)
             env.report(faults.WRONG_TYPE.at(node.right.span, message, help=help))
             return ANY
-        dimension = left.dimension
-    else:
-        dimension = times(left.dimension, right.dimension, 1 if node.operator == "*" else -1)
+    elif node.operator == "/" and right.form == "number" and right.value == 0:
+        env.report(faults.DIVISION_BY_ZERO.at(node.right.span, "division by zero", "this is 0"))
+        return ANY
+    if "any" in (left.form, right.form):
+        return _of_any(node.operator, left, right)
+    dimension = _dimensions(node.operator, left, right)[0]
     is_exact = left.exact and right.exact
     for side in (left, right):
         if isinstance(side.value, Unknown) or side.value is None:
@@ -400,9 +450,6 @@ def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
         env.report(faults.TOO_COMPLEX.at(node.span, f"the result has more than {MAX_RESULT_DIGITS:,} digits"))
         return ANY
     if node.operator == "/":
-        if right.value == 0:
-            env.report(faults.DIVISION_BY_ZERO.at(node.right.span, "division by zero", "this is 0"))
-            return ANY
         value = _quotient(left.value, right.value)
     else:
         value = {
@@ -411,6 +458,21 @@ def _arithmetic(node: nodes.Binary, left: Val, right: Val, env: Env) -> Val:
             "*": lambda: left.value * right.value,
         }[node.operator]()
     return Val(whole(value), "number", dimension, exact=is_exact)
+
+
+def _of_any(operator: str, left: Val, right: Val) -> Val:
+    """A result that is not known, with the dimensions that it may have."""
+    if any(side.form == "any" and not side.kinds for side in (left, right)):
+        return ANY
+    return _of_kinds(_dimensions(operator, left, right))
+
+
+def _dimensions(operator: str, left: Val, right: Val) -> list[Dimension]:
+    """Those that a result may have, by those of its operands."""
+    if operator in ("+", "-"):
+        return [kind for kind in _kinds(left) if kind in _kinds(right)]
+    sign = 1 if operator == "*" else -1
+    return [times(one, other, sign) for one in _kinds(left) for other in _kinds(right)]
 
 
 def _bits(value: Any) -> int:
@@ -437,17 +499,24 @@ def _member(node: nodes.Member, env: Env) -> Val:
     if isinstance(node.container, nodes.Range):
         low, high = _evaluate(node.container.low, env), _evaluate(node.container.high, env)
         item = _evaluate(node.item, env)
+        for side, part in ((low, node.container.low), (high, node.container.high)):
+            if not _may_meet(side, item):
+                help = _with_unit(part, side, item)
+                message = f"{described(side)} compared with {described(item)}"
+                env.report(faults.WRONG_TYPE.at(part.span, message, help=help))
+                return Val(FAULTY, "flag")
+        known = all(side.form == "number" and side.value is not None for side in (low, high))
+        if known and low.dimension == high.dimension and high.value < low.value:
+            env.report(empty_range(node.container))
         if any(side.form == "any" for side in (item, low, high)):
             return Val(FAULTY, "flag")
-        for side, part in ((low, node.container.low), (high, node.container.high)):
-            if side.form != "number" or side.dimension != item.dimension or item.form != "number":
-                env.report(faults.WRONG_TYPE.at(part.span, f"{described(side)} compared with {described(item)}"))
-                return Val(FAULTY, "flag")
         for side in (item, low, high):
             if isinstance(side.value, Unknown) or side.value is None:
                 return Val(side.value or Unknown("not set", unset=True), "flag")
         return Val((low.value <= item.value <= high.value) != node.negated, "flag")
     if isinstance(node.container, nodes.List):
+        if not node.container.items:
+            env.report(faults.OUT_OF_RANGE.at(node.container.span, "the list is empty", "nothing is in it"))
         outcomes = []
         for choice in node.container.items:
             equal = nodes.Binary(choice.span, "==", node.item, choice)  # type: ignore[arg-type]
@@ -473,6 +542,13 @@ def _member(node: nodes.Member, env: Env) -> Val:
     return Val((item.value in container.value) != node.negated, "flag")
 
 
+def empty_range(node: nodes.Range) -> Diagnostic:
+    """The fault of a range that begins above its end."""
+    text = f"{node.high.span.text}..{node.low.span.text}"
+    help, fixes = (f"write `{text}`",), instead(node.span, (text,))
+    return faults.OUT_OF_RANGE.at(node.span, "the range is empty", "the low end first", help=help, fixes=fixes)
+
+
 def _call(node: nodes.Call, env: Env) -> Val:
     name = node.function.text
     if name not in FUNCTIONS:
@@ -492,6 +568,11 @@ def _call(node: nodes.Call, env: Env) -> Val:
     problem, result = FUNCTIONS[name](arguments)
     if problem:
         env.report(faults.UNKNOWN_FUNCTION.at(node.span, f"`{name}` {problem}"))
+    elif name in ("any", "all") and any(isinstance(part, nodes.List) and not part.items for part in node.arguments):
+        env.report(faults.UNKNOWN_FUNCTION.at(node.span, f"`{name}` of an empty list", "the same for every plan"))
+    elif name == "divides" and arguments[0].form == "number" and arguments[0].value == 0:
+        place = node.arguments[0].span
+        env.report(faults.DIVISION_BY_ZERO.at(place, "division by zero", "0 divides no number"))
     return result
 
 
@@ -505,12 +586,12 @@ def _known(arguments: list[Val]) -> Unknown | None:
 
 
 def _divides(arguments: list[Val]) -> tuple[str, Val]:
+    if len(arguments) != 2 or any(argument.form not in ("number", "any") for argument in arguments):
+        return "takes two numbers", Val(FAULTY, "flag")
+    if not _may_meet(*arguments):
+        return "takes two numbers of one kind", Val(FAULTY, "flag")
     if any(argument.form == "any" for argument in arguments):
         return "", Val(FAULTY, "flag")
-    if len(arguments) != 2 or any(argument.form != "number" for argument in arguments):
-        return "takes two numbers", Val(FAULTY, "flag")
-    if arguments[0].dimension != arguments[1].dimension:
-        return "takes two numbers of one kind", Val(FAULTY, "flag")
     unknown = _known(arguments)
     if unknown is not None:
         return "", Val(unknown, "flag")
@@ -520,10 +601,10 @@ def _divides(arguments: list[Val]) -> tuple[str, Val]:
 
 def _rounded(up: bool) -> Callable[[list[Val]], tuple[str, Val]]:
     def function(arguments: list[Val]) -> tuple[str, Val]:
-        if any(argument.form == "any" for argument in arguments):
-            return "", ANY
-        if len(arguments) != 1 or arguments[0].form != "number":
+        if len(arguments) != 1 or arguments[0].form not in ("number", "any"):
             return "takes one number", ANY
+        if arguments[0].form == "any":
+            return "", arguments[0]
         unknown = _known(arguments)
         value = (
             unknown
@@ -540,7 +621,7 @@ def _over(due: str, reduce: Callable[[tuple[Any, ...]], Any], least: int = 0) ->
 
     def function(arguments: list[Val]) -> tuple[str, Val]:
         if any(argument.form == "any" for argument in arguments):
-            return "", ANY
+            return _of_quantities(due, arguments)
         listed = len(arguments) == 1 and arguments[0].form == "list"
         forms = {arguments[0].item} - {""} if listed else {argument.form for argument in arguments}
         unknown = _known(arguments)
@@ -558,6 +639,15 @@ def _over(due: str, reduce: Callable[[tuple[Any, ...]], Any], least: int = 0) ->
         return "", Val(value, "number", arguments[0].dimension if due else PLAIN, exact=is_exact)
 
     return function
+
+
+def _of_quantities(due: str, arguments: list[Val]) -> tuple[str, Val]:
+    """What is wrong with arguments of which one is of a kind that nothing says, and what comes out."""
+    known = [set(_kinds(argument)) for argument in arguments if argument.form == "number" or argument.kinds]
+    if due != "number" or len(known) < len(arguments):
+        return "", ANY
+    kinds = [kind for kind in _kinds(arguments[0]) if all(kind in each for each in known)]
+    return ("", _of_kinds(kinds)) if kinds else ("takes numbers of one kind", ANY)
 
 
 def _settled(items: tuple[Any, ...], by: bool) -> Any:
@@ -600,12 +690,15 @@ __all__ = [
     "ANY",
     "FAULTY",
     "FUNCTIONS",
+    "VERSION",
     "Env",
     "Record",
     "Val",
     "described",
+    "empty_range",
     "evaluate",
     "is_word",
+    "no_version",
     "unescaped",
     "whole",
     "word_of",

@@ -11,7 +11,7 @@ from planc.diagnostics.amounts import count_text, either
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.plan import faults
 from planc.plan.coerce import coerce
-from planc.plan.evaluate import ANY, FAULTY, MAX_DEPTH, Env, Val, depth, evaluate, is_word
+from planc.plan.evaluate import ANY, FAULTY, MAX_DEPTH, Env, Val, depth, empty_range, evaluate, is_word
 from planc.plan.groups import unlike, whole
 from planc.plan.merge import Merger
 from planc.plan.model import Located, Origin, Record, Unknown
@@ -354,9 +354,7 @@ class Instance:
         elif isinstance(choices, nodes.Range):
             low, high = (coerce(end, field.type, self.env(slot)) for end in (choices.low, choices.high))
             if not isinstance(low, Unknown) and not isinstance(high, Unknown) and high < low:
-                text = f"{choices.high.span.text}..{choices.low.span.text}"
-                message, help, fixes = "the range is empty", (f"write `{text}`",), instead(choices.span, (text,))
-                self.report(faults.OUT_OF_RANGE.at(choices.span, message, "the low end first", help=help, fixes=fixes))
+                self.report(empty_range(choices))
         else:
             coerce(choices, Type("list", item=field.type), self.env(slot))
         return Unknown(f"`{'.'.join(path)}` is left open", (".".join(path),))

@@ -134,6 +134,14 @@ class Record:
         return located is not None and located.origin in (Origin.WRITTEN, Origin.INHERITED, Origin.OVERRIDDEN)
 
 
+class Part(NamedTuple):
+    """One of the conditions that a rule joins, each of which breaks it alone: its text, and as in the rule."""
+
+    text: str
+    condition: Any
+    paths: tuple[str, ...]
+
+
 class PolicyRule(NamedTuple):
     """A rule of a policy, ready to be judged: `condition` and `guard` take a lookup of numbers by path.
 
@@ -149,6 +157,7 @@ class PolicyRule(NamedTuple):
     guard: Any
     because: str | None
     paths: tuple[str, ...]
+    parts: tuple[Part, ...] = ()
 
 
 class Open(NamedTuple):

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.diagnostics.names import all_nearest
 from planc.plan import faults
 from planc.plan.evaluate import ANY, FAULTY, Env, Val, evaluate, unescaped
-from planc.plan.model import PolicyRule, Unknown
+from planc.plan.judgeable import can_be_broken
+from planc.plan.model import Part, PolicyRule, Unknown
 from planc.plan.naming import instead
 from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import APPROXIMATE, DERIVED, TARGETS, Field, Type
 from planc.plan.scope import Report
 from planc.plan.shape import BROKEN, Shape, fields_of
-from planc.plan.units import MONEY, PLAIN, Amount
+from planc.plan.units import MONEY, PLAIN, Amount, Dimension, money_kinds
 from planc.syntax import nodes
 
 #: A value that a reason quotes: `{parallel.tensor}`.
 QUOTED_PATH = re.compile(r"\{([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)\}")
+
+#: The beginning of one, closed or not.
+_OPENED = re.compile(r"\{[ \t]*([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)?(?:[ \t]*(\}))?")
 
 Lookup = Callable[[str], Any]
 
@@ -34,7 +38,8 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
             continue
         found: list[Any] = []
         paths: list[str] = []
-        env = Env(lambda path, report, paths=paths: _typed(path, report, lambda _: FAULTY, paths), found.append)  # type: ignore[misc]
+        kinds: dict[str, tuple[Dimension, ...]] = {}
+        env = Env(_lookup_of_types(paths, kinds), found.append)
         for part in (rule.condition, rule.guard):
             if part is not None:
                 val = evaluate(part, env)
@@ -46,6 +51,8 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
                     )
         if rule.because is not None:
             found.extend(_reason_faults(rule.because))
+        if not found and paths_known(rule, paths) and not can_be_broken(rule, kinds, env):
+            found.append(_never_broken(rule, tuple(kinds)))
         for diagnostic in found:
             report(diagnostic)
         if found or not paths_known(rule, paths):
@@ -62,9 +69,40 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
                 _judge(rule.guard),
                 None if rule.because is None else rule.because.value,
                 tuple(dict.fromkeys(paths)),
+                tuple(_parts(rule.condition, "and" if rule.verb == "require" else "or")),
             )
         )
     return tuple(rules)
+
+
+def _parts(condition: Any, operator: str) -> Iterator[Part]:
+    """The conditions that an operator joins, in their order."""
+    if isinstance(condition, nodes.Binary) and condition.operator == operator:
+        yield from _parts(condition.left, operator)
+        yield from _parts(condition.right, operator)
+        return
+    paths: list[str] = []
+    evaluate(condition, Env(_lookup_of_types(paths, {}), _silent))
+    yield Part(condition.span.text, _judge(condition), tuple(dict.fromkeys(paths)))
+
+
+def _lookup_of_types(paths: list[str], kinds: dict[str, tuple[Dimension, ...]]) -> Callable[..., Val]:
+    """A lookup that knows types but no values; it notes the paths, and the kinds of those that have several."""
+
+    def lookup(path: nodes.Path, report: Report) -> Val:
+        val = _typed(path, report, lambda _: FAULTY, paths)
+        if val.kinds:
+            kinds[paths[-1]] = val.kinds
+        return val
+
+    return lookup
+
+
+def _never_broken(rule: nodes.Rule, paths: tuple[str, ...]) -> Diagnostic:
+    """The fault of a rule whose comparisons no plan brings together."""
+    label = f"in each plan `{paths[0]}` is of one kind, and what asks for another is unknown"
+    help = ("write a rule of its own for each kind: of a plan with another kind it says nothing",)
+    return faults.WRONG_TYPE.at(rule.condition.span, "no plan can break this rule", label, help=help)
 
 
 def _reason_faults(reason: nodes.String) -> list[Any]:
@@ -72,6 +110,7 @@ def _reason_faults(reason: nodes.String) -> list[Any]:
     found: list[Any] = []
     if isinstance(unescaped(reason, found.append), Unknown):
         return found
+    found.extend(_unread_paths(reason))
     for match in QUOTED_PATH.finditer(reason.span.text):
         names, at = [], reason.span.start + match.start(1)
         for part in match[1].split("."):
@@ -81,6 +120,19 @@ def _reason_faults(reason: nodes.String) -> list[Any]:
             span = reason.span._replace(start=names[0].span.start, end=names[-1].span.end)
             found.append(unknown_path(nodes.Path(span, tuple(names)), "plan"))
     return found
+
+
+def _unread_paths(reason: nodes.String) -> Iterator[Diagnostic]:
+    """The faults of braces that are not closed, or have blanks around a path: nothing is read there."""
+    for match in _OPENED.finditer(reason.span.text):
+        is_closed = match[2] or "}" in match.string[match.end() :].partition("{")[0]
+        if QUOTED_PATH.fullmatch(match[0]) or (is_closed and not (match[1] and match[2])):
+            continue
+        message = "blanks within the braces of a value" if is_closed else "`{` is not closed"
+        span = reason.span._replace(start=reason.span.start + match.start(), end=reason.span.start + match.end())
+        meant = (f"{{{match[1]}}}",) if match[1] and _is_path("plan", match[1]) else ()
+        help, label = tuple(f"write `{text}`" for text in meant), "no value is read here"
+        yield faults.MALFORMED_STRING.at(span, message, label, help=help, fixes=instead(span, meant))
 
 
 def paths_known(rule: nodes.Rule, paths: list[str]) -> bool:
@@ -128,7 +180,9 @@ def _derived_value(path: str, value: Any) -> Val:
     exact = path not in APPROXIMATE
     if DERIVED[path] != MONEY:
         return Val(value, "number", DERIVED[path], exact=exact)
-    return Val(value.value, "number", value.dimension, exact=exact) if isinstance(value, Amount) else Val(value, "any")
+    if isinstance(value, Amount):
+        return Val(value.value, "number", value.dimension, exact=exact)
+    return Val(value, "any", kinds=money_kinds(""))
 
 
 def field_at(kind: str, names: tuple[str, ...]) -> Field | None:
@@ -202,7 +256,8 @@ def typed_value(value: Any, kind: Type) -> Val:
             return Val(value, "flag")
         several = kind.form == "money" or (1 < len(kind.dimensions) and kind.dimensions[0] != PLAIN)
         if several and (isinstance(value, Unknown) or value is None):
-            return Val(value if value is not None else Unknown("not set", unset=True), "any")
+            kinds = money_kinds(kind.of) if kind.form == "money" else kind.dimensions
+            return Val(value if value is not None else Unknown("not set", unset=True), "any", kinds=kinds)
         return Val(value, "number", kind.dimensions[0], flag=kind.flag)
     if kind.form in ("word", "variant"):
         return Val(value, "word", words=kind.words)

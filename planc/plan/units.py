@@ -68,6 +68,9 @@ EXAMPLES: dict[Dimension, str] = {
     STEPS: "2000 steps",
     SAMPLES: "2M samples",
     EPOCHS: "3 epochs",
+    **{((currency, 1),): f"5 {currency}" for currency in CURRENCIES},
+    **{((currency, 1), ("second", -1)): f"2.4 {currency}/h" for currency in CURRENCIES},
+    **{((currency, 1), ("second", -1), ("watt", -1)): f"0.2 {currency}/kWh" for currency in CURRENCIES},
 }
 
 #: Suffixes that touch a count.
@@ -117,6 +120,11 @@ del UNITS["B"], UNITS["B/s"], UNITS["bit/s"]  # a bare B is the suffix for 10^9:
 COUNTED = frozenset(("tokens", "steps", "samples"))
 
 
+def money_kinds(per: str) -> tuple[Dimension, ...]:
+    """What an amount of money may be, or its price per `h` or `kWh`: the same in each currency."""
+    return tuple(UNITS[f"{currency}/{per}" if per else currency][0] for currency in CURRENCIES)
+
+
 def times(left: Dimension, right: Dimension, sign: int = 1) -> Dimension:
     """The dimension of a product, or with sign -1 of a quotient."""
     powers = dict(left)
@@ -139,6 +147,14 @@ def name_of(dimension: Dimension) -> str:
         if len(powers) == 3 and powers.get("second") == -1 and powers.get("watt") == -1:
             return f"a price in {money[0]} per energy"
     return "a quantity in " + " ".join(base if power == 1 else f"{base}^{power}" for base, power in dimension)
+
+
+def name_of_several(kinds: tuple[Dimension, ...]) -> str:
+    """What a value is called of which only some dimensions are known that it may have."""
+    return next((name for name, per in _OF_MONEY.items() if money_kinds(per) == kinds), "a quantity")
+
+
+_OF_MONEY = {"an amount of money": "", "a price per time": "h", "a price per energy": "kWh"}
 
 
 def exact(numerator: int, denominator: int) -> Any:

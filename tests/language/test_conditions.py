@@ -82,6 +82,13 @@ def test_holds(condition: str) -> None:
         "cluster.gpu.fp16 >= 900 TFLOPS",
         "batch.tokens > 0 tokens",
         "versions.deepspeed >= \"0.10\"",
+        "train.cost <= 5 USD",
+        "train.cost / train.tokens * 1B tokens <= 5 USD",
+        "checkpoint.every * 2 <= train.duration",
+        "max(checkpoint.every, 10 steps) <= 100 steps",
+        "model.layers in 1..model.experts.count",
+        "checkpoint.every <= 500 steps or checkpoint.every <= 10 steps",
+        "checkpoint.every <= 1 h or train.duration <= 1B tokens",
     ],
 )  # fmt: skip
 def test_stays_silent_where_it_cannot_be_judged(condition: str) -> None:
@@ -103,10 +110,69 @@ def test_stays_silent_where_it_cannot_be_judged(condition: str) -> None:
         ("cluster.nodes", "the condition is no yes or no"),
         ("precision < bf16", "a word has no order"),
         ("cluster.nodes + cluster.cpu_memory > 3", "a size added to a plain number"),
+        ("train.cost <= 5", "a plain number compared with an amount of money"),
+        ("not 5 < train.cost", "a plain number compared with an amount of money"),
+        ("train.cost * 2 <= 5", "a plain number compared with an amount of money"),
+        ("train.cost / train.tokens <= 5 USD", "an amount of USD compared with a quantity"),
+        ("train.cost in 1..5", "a plain number compared with an amount of money"),
+        ("cluster.price_per_gpu <= 5", "a plain number compared with a price per time"),
+        ("cluster.price_per_gpu <= 5 USD", "an amount of USD compared with a price per time"),
+        ("train.duration <= 100", "a plain number compared with a quantity"),
+        ("train.duration <= 100 h", "a time compared with a quantity"),
+        ("train.duration in [100]", "a plain number compared with a quantity"),
+        ("train.duration == \"100\"", "a text compared with a quantity"),
+        ("checkpoint.every + 5 <= 1 h", "a plain number added to a quantity"),
+        ("checkpoint.every <= train.cost", "an amount of money compared with a quantity"),
+        ("versions.torch >= \"latest\"", "\"latest\" is no version"),
+        ("versions.torch in [\"2.6\", \"main\"]", "\"main\" is no version"),
+        ("model.layers / 0 == 1", "division by zero"),
+        ("model.layers in 8..1", "the range is empty"),
+        ("train.cost not in 8 USD..1 USD", "the range is empty"),
+        ("model.layers in []", "the list is empty"),
+        ("checkpoint.every <= 1 h or checkpoint.every <= 500 steps", "no plan can break this rule"),
+        ("any(checkpoint.every <= 1 h, checkpoint.every <= 500 steps)", "no plan can break this rule"),
+        ("not (1 h < checkpoint.every and 500 steps < checkpoint.every)", "no plan can break this rule"),
+        ("train.cost <= 5 USD or train.cost <= 5 EUR", "no plan can break this rule"),
+        ("train.duration <= 9 steps when train.duration <= 9 epochs", "no plan can break this rule"),
     ],
 )  # fmt: skip
 def test_is_a_fault_of_the_policy(condition: str, message: str) -> None:
     assert message in [text for _, text in said(condition)]
+
+
+def test_two_kinds_may_be_asked_for_with_and() -> None:
+    assert said("checkpoint.every <= 1 h and checkpoint.every <= 500 steps") == []
+    assert said("schedule.warmup <= 100 steps and schedule.warmup <= 10 %") == []
+
+
+@pytest.mark.parametrize("verb", ["forbid", "warn"])
+def test_no_plan_breaks_what_two_kinds_would_have_to_hold_for(verb: str) -> None:
+    rule = f"{verb} 1 h < checkpoint.every and 500 steps < checkpoint.every"
+    found = faults(analysis_of(f"{PLAN}policy house {{ {rule} }}"))
+    assert [one.message for one in found] == ["no plan can break this rule"]
+    rules = f"{verb} 1 h < train.duration or 500 steps < train.duration"
+    found = faults(analysis_of(f"{PLAN}policy house {{ {rules.replace('1 h', '9 epochs')} }}"))
+    assert [one.code for one in found] == ["PLN090" if verb == "forbid" else "PLN091"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "help"),
+    [
+        ("{unclosed", "`{` is not closed", ()),
+        ("{model.layers", "`{` is not closed", ("write `{model.layers}`",)),
+        ("{model.layers and {model.heads}", "`{` is not closed", ("write `{model.layers}`",)),
+        ("{ model.layers }", "blanks within the braces of a value", ("write `{model.layers}`",)),
+    ],
+)
+def test_a_reason_says_where_it_reads_no_value(reason: str, message: str, help: tuple[str, ...]) -> None:
+    (found,) = faults(analysis_of(f'{PLAN}policy house {{ require model.layers == 7 because "{reason}" }}'))
+    assert (found.code, found.message, found.help) == ("PLN033", message, help)
+
+
+def test_a_reason_may_hold_braces_that_name_no_value() -> None:
+    text = "{a, b} {} {1} x}"
+    (found,) = faults(analysis_of(f'{PLAN}policy house {{ require model.layers == 7 because "{text}" }}'))
+    assert found.related[-1].text == text
 
 
 def test_values_are_shown_in_their_units() -> None:
