@@ -18,6 +18,7 @@ from planc.plan.resolve import resolve
 from planc.plan.schema import Field
 from planc.plan.scope import Load, Made
 from planc.rules import all_rules
+from planc.rules._policies import lacking
 from planc.rules.rule import Rule
 from planc.source import Source, Span
 from planc.targets import load_target, target_names
@@ -28,7 +29,7 @@ _OF_POLICIES = ("PLN090", "PLN091")
 
 
 class Skipped(NamedTuple):
-    """A rule that stayed silent about a plan, and the fields that would let it speak."""
+    """A rule that stayed silent about a plan, and the fields that would let it speak; of a policy by its name there."""
 
     code: str
     name: str
@@ -74,6 +75,15 @@ def analyse(
 def judge(plan: Plan) -> tuple[Diagnostic, ...]:
     """What the rules and the emitted targets say of one plan."""
     return tuple(_judged(plan, all_rules(), [], _every(plan)))
+
+
+def silent_policies(plan: Plan) -> Iterator[Skipped]:
+    """The rules of policies that could not judge a plan."""
+    for facts in _every(plan):
+        for rule in plan.policies:
+            missing = lacking(rule, facts)
+            if missing:
+                yield Skipped(_OF_POLICIES[rule.verb == "warn"], rule.name, plan.name, missing)
 
 
 def errors_of(plan: Plan, every: tuple[Facts, ...]) -> Iterator[Diagnostic]:

@@ -1,8 +1,8 @@
 """`planc test`: the cases beside a policy. `ok_*.plan` has to be clean, `err_*.plan` has to be found fault with.
 
-A line of an `err_` case may end in `# <- NAME`, the name of a policy's rule (`house.fabric`, or `house`), a code or the
-name of a built-in rule; the case then has to draw these, each in its line, and no other fault. What a comment allows is
-no fault, as in `lint`.
+A line of an `err_` case may end in `# <- NAME`: the name of a policy's rule (`house.fabric`), of a policy (`house`, for
+any of its rules) or of a built-in rule, or a code. The case then has to draw these, each in its line, and no other
+fault. What a comment allows is no fault, as in `lint`.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def _judge(path: str, reading: Source | Diagnostic, files: Files) -> list[str]:
 
 
 def _names(found: Diagnostic) -> tuple[str, ...]:
-    """The names by which a case may expect a diagnostic: code, name, and the policy's rule that its message quotes."""
-    quoted = re.match(r"policy `([^`]+)`", found.message)
-    return (found.code, found.name, *((quoted[1],) if quoted else ()))
+    """The names by which a case may expect a diagnostic: code, name, and of a policy its rule and its own."""
+    rule = re.match(r"policy `((?:[^`.]|\.(?=[0-9]))+)[^`]*", found.message)
+    return (found.code, found.name, *((rule[0].partition("`")[2], rule[1]) if rule else ()))
 
 
 def _shown(found: Diagnostic) -> str:

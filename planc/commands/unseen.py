@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planc.commands import output
-from planc.compiler import Analysis, Skipped, plan_facts
+from planc.compiler import Analysis, Skipped, plan_facts, silent_policies
 from planc.verifying import Verification, verifications
 
 
@@ -19,8 +19,9 @@ class Unseen(NamedTuple):
 
 def unseen(analyses: tuple[Analysis, ...]) -> Unseen:
     """What was not seen of the plans of some files."""
-    skipped = dict.fromkeys(each for analysis in analyses for each in analysis.skipped)
     plans = [plan for analysis in analyses for plan in analysis.plans]
+    skipped = dict.fromkeys(each for analysis in analyses for each in analysis.skipped)
+    skipped.update(dict.fromkeys(each for plan in plans for each in silent_policies(plan)))
     verify = dict.fromkeys(each for plan in plans for each in verifications(plan, plan_facts(plan)))
     return Unseen(tuple(skipped), tuple(verify))
 

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from planc.source import Span
 
+#: What stands at the rule of a policy that gives no reason.
+UNREASONED = "the rule of the policy"
+
 
 class Severity(Enum):
     """How much a diagnostic weighs; `error` alone makes `lint` fail and keeps `compile` from writing."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.diagnostics.diagnostic import UNREASONED, Diagnostic, Label
 from planc.facts.engine import Engine, engines
 from planc.facts.fact import path_of
 from planc.facts.facts import FACTS, Facts
-from planc.plan.model import Plan, PolicyRule
-from planc.rules._places import place, related
+from planc.plan.model import Part, Plan, PolicyRule
+from planc.rules._places import related, stands
 from planc.rules._values import filled, value_text
+from planc.source import Span
 
 _SHOWN = 3  # values that the label shows
-_LONGEST = 40  # of a condition that the message quotes; a longer one stands in the related label
+_LONGEST = 60, 9  # characters and words of a condition that is quoted whole; of a longer one, the part that decides
 
 
 def broken(plan: Plan, facts: Facts, verbs: tuple[str, ...]) -> Iterator[Diagnostic]:
@@ -39,24 +41,57 @@ def breaks(rule: PolicyRule, facts: Facts) -> bool:
     return rule.condition(facts.__getitem__) is (rule.verb != "require")
 
 
+def lacking(rule: PolicyRule, facts: Facts) -> tuple[str, ...]:
+    """The fields that would let a rule speak that can neither be broken nor kept; empty if it can."""
+    breaking = rule.verb != "require"
+    guard = rule.guard is None or rule.guard(facts.__getitem__)
+    outcome = rule.condition(facts.__getitem__)
+    if guard is False or outcome is (not breaking) or (guard is True and outcome is breaking):
+        return ()
+    fields = dict.fromkeys(field for path, why in facts.unknown(rule.paths) for field in why.missing or (path,))
+    return tuple(fields) or rule.paths  # a value of another kind lets nothing be compared either
+
+
 def _diagnostic(plan: Plan, facts: Facts, rule: PolicyRule) -> Diagnostic:
-    values = [f"`{path}` is {value_text(path, facts[path])}" for path in rule.paths]
-    span = place(plan, *rule.paths, *_fields(rule.paths), "policies")
+    deciding = [part for part in rule.parts if part.condition(facts.__getitem__) is (rule.verb != "require")]
+    paths = tuple(dict.fromkeys((*(path for part in deciding for path in part.paths), *rule.paths)))
+    values = [f"`{path}` is {value_text(path, facts[path])}" for path in paths]
+    span = _place(plan, (*paths, *_fields(paths), "policies"))
     reason = filled(rule.because, facts.__getitem__) if rule.because else ""
-    condition = rule.text
-    if _LONGEST < len(rule.text) or "\n" in rule.text:  # what two rules say at one place has to differ
-        is_named = rule.name.rpartition(".")[2][:1].isalpha() and "." in rule.name
-        condition = "its condition" if is_named else f"the condition in its line {rule.span.line}"
     verb = {"require": "requires", "forbid": "forbids", "warn": "warns of"}[rule.verb]
-    quoted = f"`{condition}`" if condition == rule.text else condition
     return Diagnostic(
-        f"policy `{rule.name}` {verb} {quoted}",
+        f"policy `{rule.name}` {verb} {_condition(rule, deciding)}",
         Label(span, ", ".join(values[:_SHOWN])),
         (
-            *related(plan, span, *((path, "") for path in rule.paths)),
-            Label(rule.span, reason or "the rule of the policy"),
+            *related(plan, span, *((path, "") for path in paths)),
+            Label(rule.span, reason or UNREASONED),
         ),
+        notes=(", ".join(values[_SHOWN:]),) if _SHOWN < len(values) else (),
     )
+
+
+def _condition(rule: PolicyRule, deciding: list[Part]) -> str:
+    """The condition of a rule as a message quotes it: the first part that decides where the whole is too long."""
+    for text in (rule.text, *(part.text for part in deciding)):
+        in_a_line = " ".join(text.split())
+        if len(in_a_line) <= _LONGEST[0] and in_a_line.count(" ") < _LONGEST[1] and "#" not in text:
+            return f"`{in_a_line}`"
+    is_named = rule.name.rpartition(".")[2][:1].isalpha() and "." in rule.name
+    return "its condition" if is_named else f"the condition in its line {rule.span.line}"  # two have to differ
+
+
+def _place(plan: Plan, paths: tuple[str, ...]) -> Span:
+    """The entry of the first of these fields that is written, be it as `none`: in the plan's own file, else in any."""
+    entries = [plan[path].entry for path in paths if stands(plan, path) or _says_none(plan, path)]
+    own = [entry for entry in entries if entry.source is plan.span.source]
+    return next(iter(own or entries), plan.span)
+
+
+def _says_none(plan: Plan, path: str) -> bool:
+    """Whether a field, or the section that it is in, is written as `none`."""
+    located = plan.find(path)
+    written = re.fullmatch(r"([\w-]+)\s*=\s*none", located.entry.text) if located is not None else None
+    return written is not None and written[1] in path.split(".")
 
 
 def _fields(paths: tuple[str, ...]) -> list[str]:

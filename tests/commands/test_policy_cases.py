@@ -37,6 +37,20 @@ def test_cases_that_hold(folder: Path) -> None:
     assert outcome.stdout.endswith("\n3 of 3 cases passed.\n")
 
 
+def test_a_policy_stands_for_any_of_its_rules(folder: Path) -> None:
+    (folder / "err_policy.plan").write_text(case(8, "  # <- house"))
+    (folder / "err_fp16.plan").write_text(
+        case(2, "", "fp16").replace("fp16  policies = [house]", "fp16  policies = [house]  # <- house")
+    )
+    assert planc("test", cwd=folder).stdout.endswith("\n4 of 4 cases passed.\n")
+    (folder / "house.plan").write_text(POLICY.replace("policy house", "policy house-2.1"))
+    for name, mark in (("err_wide.plan", "house-2.1.fabric"), ("err_policy.plan", "house-2.1")):
+        (folder / name).write_text(case(8, f"  # <- {mark}").replace("[house]", "[house-2.1]"))
+    assert planc("test", "err_wide.plan", "err_policy.plan", cwd=folder).stdout.endswith("\n2 of 2 cases passed.\n")
+    (folder / "err_policy.plan").write_text(case(8, "  # <- house-2").replace("[house]", "[house-2.1]"))
+    assert "line 9: `house-2` is not reported" in planc("test", "err_policy.plan", cwd=folder).stdout
+
+
 def test_what_a_comment_allows_is_no_fault(folder: Path) -> None:
     (folder / "ok_allowed.plan").write_text(case(8, "  # planc: allow house.fabric -- one box pairs eight"))
     (folder / "err_unused.plan").write_text(case(2, "  # planc: allow house.fabric -- it is narrow"))

@@ -78,6 +78,29 @@ def test_skipped_rules_and_what_they_lack(tree: Path) -> None:
     assert "skipped" not in json.loads(planc("lint", "--output-format=json", "a.plan", cwd=tree).stdout)
 
 
+def test_rules_of_policies_that_could_not_judge_are_listed_with_what_they_lack(tree: Path) -> None:
+    policy = """policy house {
+  cost   = require train.cost <= 5 USD
+  tokens = require train.duration <= 1B tokens  # of another kind
+  guard  = require 8 <= cluster.nodes when dataset.shards == 4
+  other  = require train.cost <= 5 USD when 1 < cluster.nodes  # holds for no such plan
+  known  = require dataset.shards == 1 or cluster.nodes == 1
+  asked  = require dataset.shards == none
+  warn versions.torch < "2.5"
+}
+"""
+    plan = CLEAN.replace("precision = bf16", "precision = bf16  policies = [house]  train { duration = 5 steps }")
+    (tree / "house.plan").write_text(policy + plan)
+    outcome = planc("lint", "--show-skipped", "house.plan", cwd=tree)
+    listed = [line for line in outcome.stdout.splitlines() if line.startswith(("  PLN090", "  PLN091"))]
+    assert listed[0].startswith("  PLN090 house.cost in plan `run`: ") and "`cluster.price_per_gpu`" in listed[0]
+    assert listed[1:] == [
+        "  PLN090 house.tokens in plan `run`: `train.duration`",
+        "  PLN090 house.guard in plan `run`: `dataset.shards`",
+        "  PLN091 house in plan `run`: `versions.torch`",
+    ]
+
+
 def test_what_no_file_tells_is_listed_to_be_verified(tree: Path) -> None:
     """Never as a fault: the exit status is that of the findings, and each line has a command."""
     text = CLEAN.replace("nodes = 1", "nodes = 2") + 'gpu other { memory = 80 GiB  bf16 = true }\n'
