@@ -18,7 +18,8 @@ right:
   other names), `units.py` its units. `scope.py` finds names across files; `merge.py` makes shapes (`shape.py`) of
   blocks, with what they inherit, narrow and read from a file (`imports.py`). `instance.py` works out the fields of
   one plan, each once: `quantities.py`, `evaluate.py` and `coerce.py` turn expressions into typed values, `solve.py`
-  follows `auto`, `groups.py` adds up unlike nodes. `emission.py` reads targets and policies (`policies.py`),
+  follows `auto`, `groups.py` adds up unlike nodes. `emission.py` reads targets and policies (`policies.py`;
+  `judgeable.py` asks whether a rule can be broken),
   `candidates.py` the fields left open, `overrides.py` the command line's. `resolve.py` runs all of it; `families.py`
   knows Hugging Face's models, `faults.py` holds the kinds of fault, `meant.py` what an unknown name was meant to be,
   `null.py` the words for nothing, `naming.py` and `renaming.py` the repairs.
