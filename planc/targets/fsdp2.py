@@ -34,8 +34,7 @@ LAYOUT = fault(
     example=example(f"parallel {{ pipeline = 2 }}  {_EMIT}"),
     instead=example(f"parallel {{ tensor = 2 }}  {_EMIT}", batch="global = 64  accumulation = 16"),
     fix="use what the help names, or emit another trainer.",
-    source="torch/distributed/tensor/experimental/_context_parallel/_attention.py; "
-    "torch/distributed/tensor/parallel/style.py.",
+    source="torch/distributed/tensor/parallel/style.py; tensor/experimental/_context_parallel/_attention.py.",
     versions=_VERSIONS,
 )
 
