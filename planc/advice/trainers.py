@@ -44,7 +44,7 @@ TRAINERS: dict[str, Trainer] = {
         ("none", "selective", "full"), True,
     ),
     "torchtitan": Trainer(
-        "torchtitan", ("torchtitan", "torchrun"), "train.py", (2, 3), (2,), True, True, True, True, "ring",
+        "torchtitan", ("torchtitan", "torchrun"), "train.py", (2, 3), (2,), True, True, True, True, "all-gather",
         True, ("none", "selective", "full"),
     ),
 }  # fmt: skip

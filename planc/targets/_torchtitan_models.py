@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from planc.plan.evaluate import version_key
 from planc.plan.model import Plan
 from planc.targets._launch import option, written
 
 FLAGS, TOML = "flags", "toml"
+
+_SINCE_FLAGS = (0, 3)
 
 
 class Sizes(NamedTuple):
@@ -124,8 +127,24 @@ _MTP = Mismatch("model", "torchtitan's flavors have no layers for multi-token pr
 
 
 def form(plan: Plan) -> str:
-    """Which files are written: `flags` for torchtitan 0.3, or `toml` for 0.2."""
-    return option(plan, "torchtitan", "config") or FLAGS
+    """Which files are written: `flags` for torchtitan 0.3, or `toml` for 0.2; as `versions` says where nothing does."""
+    return option(plan, "torchtitan", "config") or _form_of_version(plan) or FLAGS
+
+
+def contradiction(plan: Plan) -> Mismatch | None:
+    """What is wrong where the option and the version of the plan name different files."""
+    stated, known = option(plan, "torchtitan", "config"), _form_of_version(plan)
+    if stated is None or known is None or stated == known:
+        return None
+    message = f"torchtitan {written(plan, 'versions')['torchtitan']} does not read `config = {stated}`"
+    return Mismatch("", message, f"write `config = {known}`, or leave it out")
+
+
+def _form_of_version(plan: Plan) -> str | None:
+    version = (written(plan, "versions") or {}).get("torchtitan")
+    if not isinstance(version, str):
+        return None
+    return TOML if version_key(version) < _SINCE_FLAGS else FLAGS
 
 
 def recipe(plan: Plan) -> str:

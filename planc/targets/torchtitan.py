@@ -17,7 +17,7 @@ from planc.targets._faults import LAUNCH_FAULTS, MISSING_SCRIPT, example, fault
 from planc.targets._launch import check_launch, choice_of, is_unset, launch_values, written
 from planc.targets._left import check_left
 from planc.targets._shell import render
-from planc.targets._torchtitan_models import FLAGS, TOML, Mismatch, Trained, form, recipe, trained
+from planc.targets._torchtitan_models import FLAGS, TOML, Mismatch, Trained, contradiction, form, recipe, trained
 from planc.targets._torchtitan_obstacles import obstacles
 from planc.targets._torchtitan_settings import DATASETS, activation_checkpoint, settings, steps
 from planc.targets._torchtitan_text import flags, toml_text
@@ -106,6 +106,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             yield diagnostic  # without a script torchtitan's own trainer is started
     for obstacle in obstacles(plan, facts):
         yield _KINDS[obstacle.kind].at(plan[obstacle.path].span, obstacle.message, help=(obstacle.help,))
+    other = contradiction(plan)
+    if other is not None and choice is not None:
+        yield RUN.at(choice.span, other.message, help=(other.help,))
     model = trained(plan)
     if isinstance(model, Mismatch) and choice is not None and not _is_faulty(plan, model.path):
         span = plan[model.path].span if model.path else choice.span
@@ -168,8 +171,9 @@ TARGET = Target(
         Field(
             "config",
             Type("word", words=(FLAGS, TOML)),
-            FLAGS,
-            "how torchtitan is told: by flags since 0.3, by a TOML file before 2026-02-23 (0.2)",
+            None,
+            "how torchtitan is told: by flags since 0.3, by a TOML file before 2026-02-23 (0.2); by default as"
+            " `versions` says, or by flags",
         ),
         Field(
             "module",

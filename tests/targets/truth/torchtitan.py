@@ -32,6 +32,8 @@ def flag_settings(script: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for line in filter(str.strip, block.split("\n  ")):
         word, *more = shlex.split(line)
+        if not word.startswith("--"):
+            continue  # an argument of the plan
         key, equals, value = word.removeprefix("--").partition("=")
         section, _, name = key.rpartition(".")
         if equals:
