@@ -41,6 +41,15 @@ def in_code(plan: Plan) -> bool:
     return pipeline is not None and 1 < pipeline
 
 
+def saves_whole_weights(plan: Plan) -> bool:
+    """Whether the Trainer has to be told to gather the weights when it saves, for a checkpoint that is one file."""
+    return (
+        option(plan, "deepspeed", "trainer") == "hf"
+        and written(plan, "shard.stage") == 3
+        and written(plan, "checkpoint.format") in ("full", "safetensors")
+    )
+
+
 def _batch(plan: Plan) -> dict[str, Any]:
     micro, accumulation = plan.value("batch.micro"), plan.value("batch.accumulation")
     batch: dict[str, Any] = {}
@@ -104,6 +113,8 @@ def _zero(plan: Plan) -> dict[str, Any]:
             zero[key] = {"device": device}
             if device == "nvme":
                 zero[key]["nvme_path"] = plan.value("offload.path")
+    if saves_whole_weights(plan):
+        zero["stage3_gather_16bit_weights_on_model_save"] = True
     return zero
 
 

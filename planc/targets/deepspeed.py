@@ -14,10 +14,10 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import Field, Type
 from planc.targets._data import json_text
-from planc.targets._deepspeed_config import ds_config, in_code
+from planc.targets._deepspeed_config import ds_config, in_code, saves_whole_weights
 from planc.targets._deepspeed_schedule import OPTIMIZERS, course, obstacles
 from planc.targets._faults import UNLIKE_NODES, example, fault
-from planc.targets._launch import check_nodes, is_unset, written
+from planc.targets._launch import check_nodes, is_unset, option, written
 from planc.targets._left import check_left
 from planc.targets.target import EmittedFile, Target
 
@@ -192,6 +192,9 @@ def _check_sharding(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if written(plan, "offload.activations") and written(plan, "recompute") == "none":
         yield _at(plan, SHARDING, "offload.activations", "DeepSpeed offloads recomputed activations only",
                   "write `recompute = full`")  # fmt: skip
+    elif written(plan, "offload.activations") and option(plan, "deepspeed", "trainer") == "hf":
+        yield _at(plan, SHARDING, "offload.activations", "the Trainer recomputes without DeepSpeed's offload of it",
+                  "remove it")  # fmt: skip
     bucket = written(plan, "shard.bucket")
     if bucket is not None and stage == 0:
         yield _at(plan, SHARDING, "shard.bucket", "DeepSpeed's bucket size counts from stage 1 on", "remove it")
@@ -260,6 +263,8 @@ def _said(plan: Plan) -> set[str]:
         said.add("parallel.pipeline")
     if written(plan, "optimizer.learning_rate") is not None:
         said.update({"optimizer"}, (f"optimizer.{name}" for name in plan["optimizer"].value))
+    if saves_whole_weights(plan):
+        said.add("checkpoint.format")
     if course(plan) is not None:
         said.update(("schedule", "schedule.warmup", "schedule.total", "schedule.minimum"))
         if not plan.is_written("schedule.total"):

@@ -119,7 +119,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 def _check_hosts(plan: Plan, choice: Choice) -> Iterator[Diagnostic]:
     nodes, hosts = written(plan, "cluster.nodes"), written(choice.options, "hosts")
-    if nodes is None:
+    if nodes is None or written(plan, "cluster.groups"):
         return
     if hosts is None:
         if 1 < nodes and choice.options["hosts"].value is None:
