@@ -62,7 +62,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if text is None or not plan.emits("megatron", "megatron-bridge"):
         return
     span, is_one = variable_place(plan, _NAME), text.strip() == "1"
-    if facts["shard.stage"] == 3 and is_one:
+    if 2 <= facts["shard.stage"] and is_one:
         yield Diagnostic(
             f"`{_NAME} = {text}` stops Megatron's FSDP",
             Label(span, "it wants more than 1, or none stated"),
@@ -70,7 +70,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             help=(f'leave it out, or write `{_NAME} = "8"`',),
             fixes=without(plan, _NAME),
         )
-    elif facts["shard.stage"] < 3 and not is_one and _relies_on_order(facts):
+    elif facts["shard.stage"] < 2 and not is_one and _relies_on_order(facts):
         yield Diagnostic(
             f"`{_NAME} = {text}` stops Megatron",
             Label(span, "before Blackwell its overlap relies on 1"),

@@ -57,6 +57,11 @@ def _added(plan: Plan, facts: Facts) -> list[Variable]:
     if _relies_on_one_connection(plan, facts):
         reason = "Megatron: before Blackwell its overlap of tensor and context ranks relies on the order of launches."
         found.append(Variable("CUDA_DEVICE_MAX_CONNECTIONS", "1", reason))
+    if plan.emits("megatron") and _known(facts, "train.deterministic", False):
+        reason = "Megatron: a deterministic run asks for an algorithm that adds up in a fixed order."
+        found.append(Variable("NCCL_ALGO", "Ring", reason))
+        reason = "TransformerEngine: no kernel that adds up in another order each time."
+        found.append(Variable("NVTE_ALLOW_NONDETERMINISTIC_ALGO", "0", reason))
     names = _known(facts, "cluster.nics.names", ())
     if names and 1 < facts["cluster.nodes"]:
         found.append(Variable("NCCL_IB_HCA", ",".join(names), "NCCL: the network cards that the cluster names."))
@@ -68,7 +73,7 @@ def _relies_on_one_connection(plan: Plan, facts: Facts) -> bool:
     capability = facts["cluster.gpu.compute_capability"]
     is_split = 1 < facts["parallel.tensor"] or 1 < facts["parallel.context"]
     is_megatron = {engine.name for engine in engines(plan)} == {"megatron"}
-    return is_megatron and is_split and capability < _BLACKWELL and facts["shard.stage"] < 3
+    return is_megatron and is_split and capability < _BLACKWELL and facts["shard.stage"] < 2
 
 
 def _caches(plan: Plan) -> list[Variable]:

@@ -29,7 +29,7 @@ _OPTIMIZER = (
 
 def words_of(text: str) -> list[str]:
     """The words of a `megatron.args`, as the scripts read them."""
-    return [line for line in text.splitlines() if not line.startswith("#")]
+    return [line for line in text.rstrip("\n").split("\n") if not line.startswith("#")]
 
 
 def arguments(words: list[str], world: int) -> Arguments:

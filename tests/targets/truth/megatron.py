@@ -13,7 +13,7 @@ _COUNTS = {
 
 def values(files: dict[str, str]) -> dict[str, object]:
     """What the flags say, and the script about its ranks."""
-    words = [line[2:] for line in files["megatron.args"].splitlines() if line.startswith("--")]
+    words = [line[2:] for line in files["megatron.args"].split("\n") if line.startswith("--")]
     said = dict(word.split("=", 1) if "=" in word else (word, "") for word in words)
     found: dict[str, object] = {name: int(said[flag]) for name, flag in _COUNTS.items() if flag in said}
     found["precision"] = next((name for name in ("bf16", "fp16") if name in said), "fp32")
