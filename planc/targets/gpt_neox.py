@@ -143,8 +143,9 @@ def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
     hostfile = option(plan, "gpt-neox", "hostfile")
     values = launch_values(plan, facts)
     if values["num_nodes"] == 1:
-        minutes = str(plan.value("launch.timeout") // 60)
-        values["env"] = tuple(({"DEEPSPEED_TIMEOUT": minutes} | dict(values["env"])).items())
+        name, reason = "DEEPSPEED_TIMEOUT", "DeepSpeed: minutes until a collective is given up."
+        values["env"] = tuple(({name: str(plan.value("launch.timeout") // 60)} | dict(values["env"])).items())
+        values["reasons"] = {name: reason} | values["reasons"]
     values.update(hostfile=hostfile or "/job/hostfile", is_default=hostfile is None)
     return (
         EmittedFile("gpt_neox.yml", yaml_text(neox_config(plan, facts))),
