@@ -32,11 +32,11 @@ def check_container(plan: Plan) -> Iterator[Diagnostic]:
         )
         yield RUNTIME.at(span, message, help=("write `runtime = enroot` for pyxis, or `runtime = apptainer`",))
     if not image.strip() or image.startswith(("-", "~")):
-        yield MOUNT.at(plan["launch.container.image"].span, f"`{image}` is no image of a container")
+        yield MOUNT.at(plan["launch.container.image"].span, f'`"{image}"` is no image of a container')
     for mount in written(plan, "launch.container.mounts") or ():
         if not _MOUNT.fullmatch(mount):
             label = "neither `/outside` nor `/outside:/inside`"
-            yield MOUNT.at(plan["launch.container.mounts"].span, f"`{mount}` is no mount of one folder", label)
+            yield MOUNT.at(plan["launch.container.mounts"].span, f'`"{mount}"` is no mount of one folder', label)
 
 
 def container_values(plan: Plan, facts: Facts, names: tuple[str, ...]) -> dict[str, Any]:

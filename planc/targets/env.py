@@ -58,7 +58,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         if folder is not None and not folder.startswith("/"):
             choice = choice_of(plan, "env")
             span = plan.span if choice is None else choice.options[name].span
-            yield FOLDER.at(span, f"`{folder}` is no whole path", help=('write it as in "/shared/cache"',))
+            yield FOLDER.at(span, f'`"{folder}"` is no whole path', help=('write it as in "/shared/cache"',))
     choice = choice_of(plan, "env")
     left = [f"launch.{name}" for name in _LAUNCH if plan.is_written(f"launch.{name}")]
     if choice is not None and left and len(plan.targets) == 1:
