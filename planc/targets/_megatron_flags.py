@@ -18,6 +18,7 @@ from planc.targets._megatron_lengths import length_flags
 
 _CONTEXT = {"ring": "p2p", "ulysses": "a2a", "all-gather": "all_gather"}
 _DISPATCH = {"all-to-all": "alltoall", "all-gather": "allgather", "deepep": "flex"}
+_EXPERT_SIZES = {"expert": "expert-model-parallel-size", "expert_tensor": "expert-tensor-parallel-size"}
 _NORM = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"}
 _POSITIONS = {"rope": "rope", "learned": "learned_absolute"}
 #: Optimizers of Megatron by the plan's word, each with the fields that it takes and Megatron's flags for them.
@@ -79,9 +80,10 @@ def _layout(plan: Plan, facts: Facts) -> Iterator[Flag]:
         yield Flag("context", "cp-comm-type", _CONTEXT.get(written(plan, "context")))
     if tensor is not None and 1 < tensor:
         yield Flag("parallel.sequence", "sequence-parallel", written(plan, "parallel.sequence"))
-    if written(plan, "model.experts.count") is not None:
-        yield Flag("parallel.expert", "expert-model-parallel-size", fact(facts, "parallel.expert"))
-        yield Flag("parallel.expert_tensor", "expert-tensor-parallel-size", fact(facts, "parallel.expert_tensor"))
+    for name in ("expert", "expert_tensor"):  # of the second Megatron's own default is the tensor ranks
+        size = fact(facts, f"parallel.{name}")
+        if written(plan, "model.experts.count") is not None or (size is not None and 1 < size):
+            yield Flag(f"parallel.{name}", _EXPERT_SIZES[name], size)
     timeout = written(plan, "launch.timeout")
     yield Flag("launch.timeout", "distributed-timeout-minutes", None if timeout is None else int(timeout // 60))
 
