@@ -20,6 +20,9 @@ from planc.targets._launch import is_unset, written
 #: What the DeepSpeed launcher hands on to other nodes (EXPORT_ENVS and the accelerator's export_envs).
 _CARRIED = ("MLFLOW", "PYTHON", "MV2", "UCX", "NCCL")
 
+#: Targets that start the program themselves.
+_STARTERS = ("accelerate", "deepspeed-launcher", "kubernetes", "ray-train", "skypilot", "slurm", "torchrun", "torchx")
+
 
 class Obstacle(NamedTuple):
     """Why the file cannot say the plan: the kind of fault, the field to blame, what is wrong, and what would work."""
@@ -243,6 +246,11 @@ def _run(plan: Plan) -> Iterator[Obstacle]:
 
 
 def _launch(plan: Plan) -> Iterator[Obstacle]:
+    for choice in plan.targets:
+        if choice.name in _STARTERS and not is_unset(plan, "launch.script"):
+            message = f"`{choice.name}` starts the program without deepy.py, and so without gpt_neox.yml"
+            yield Obstacle("run", "launch.script", message, f"call gpt_neox.sh, and leave `{choice.name}` out")
+            break
     if written(plan, "launch.restarts"):
         message = "the DeepSpeed launcher never starts failed workers again"
         yield Obstacle("run", "launch.restarts", message, "leave it out, and let the queue start the job again")

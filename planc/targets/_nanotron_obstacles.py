@@ -26,6 +26,9 @@ class Obstacle(NamedTuple):
     help: str
 
 
+#: Targets that start the program themselves.
+_STARTERS = ("accelerate", "deepspeed-launcher", "kubernetes", "ray-train", "skypilot", "slurm", "torchrun", "torchx")
+
 #: Required by nanotron's classes, which have no default for them: where it is blamed, and what is written.
 _REQUIRED = (
     ("batch", "batch.sequence_length", "batch { sequence_length = ... }"),
@@ -63,8 +66,19 @@ def obstacles(plan: Plan, facts: Facts) -> Iterator[Obstacle]:
     yield from _states(plan)
     yield from _required(plan)
     yield from _length(plan, facts)
+    yield from _launch(plan)
+
+
+def _launch(plan: Plan) -> Iterator[Obstacle]:
     if plan.is_written("launch.timeout") and written(plan, "launch.timeout") is not None:
         yield Obstacle("run", "launch.timeout", "nanotron waits as long as torch does", "remove it")
+    named = any(argument.startswith("--config-file") for argument in written(plan, "launch.args") or ())
+    for choice in plan.targets:
+        if choice.name in _STARTERS and not named and not is_unset(plan, "launch.script"):
+            message = f"`{choice.name}` starts the program without nanotron.yaml"
+            help = f'write `args = ["--config-file", ".../nanotron.yaml"]`, or leave `{choice.name}` out'
+            yield Obstacle("run", "launch.script", message, help)
+            break
 
 
 def _layout(plan: Plan) -> Iterator[Obstacle]:
