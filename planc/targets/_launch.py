@@ -150,7 +150,13 @@ def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
         "modules": written(plan, "launch.modules") or (),
         "restarts": plan.value("launch.restarts"),
         "log_directory": written(plan, "log.directory"),
+        "trainer": passes_arguments(plan),
     }
+
+
+def passes_arguments(plan: Plan) -> bool:
+    """Whether the scripts hand the program the path of the Trainer's arguments."""
+    return bool(option(plan, "transformers", "pass_path"))
 
 
 def environment_values(plan: Plan, facts: Facts) -> dict[str, Any]:
@@ -166,7 +172,7 @@ def environment_values(plan: Plan, facts: Facts) -> dict[str, Any]:
 def deepspeed_flags(plan: Plan) -> tuple[str, ...]:
     """The words that stand before the path of ds_config.json among the script's arguments; none: it is not passed."""
     flags = option(plan, "deepspeed", "config_flag")
-    if flags is None and option(plan, "deepspeed", "trainer") == "hf":
+    if flags is None and option(plan, "deepspeed", "trainer") == "hf" and not passes_arguments(plan):
         return ("--deepspeed",)
     return tuple(flags or ())
 

@@ -135,7 +135,7 @@ def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
     flags = () if launcher == "accelerate" else deepspeed_flags(plan)
     values.update(flags=flags, launcher=launcher, job_name=plan.name, options=_options(plan, facts))
     values["megatron"] = launcher != "accelerate" and passes_flags(plan)
-    values["needed"] = bool(flags) or launcher == "accelerate" or values["megatron"]
+    values["needed"] = bool(flags) or launcher == "accelerate" or values["megatron"] or values["trainer"]
     signal = signal_of(plan)
     values["ignored"] = signal.name if signal is not None and signal.ignored else ""
     values["handed_on"] = signal.name if signal is not None and signal.to_shell else None

@@ -268,6 +268,13 @@ TARGET = Target(
             None,
             "who shares the states; by default FSDP2 at stages 2 and 3, DeepSpeed at 1, and DDP without shards",
         ),
+        Field(
+            "pass_path",
+            Type("flag"),
+            True,
+            "torchrun.sh, accelerate.sh, deepspeed.sh and job.sbatch put the path of training_args.json before the"
+            " program's arguments, where programs with `HfArgumentParser` look for it",
+        ),
     ),
     faults=(LAYOUT, MEMORY, COURSE, LEFT, UNLIKE_NODES),
 )

@@ -142,7 +142,7 @@ def test_the_schema_has_the_fields_of_the_argument_class() -> None:
 def test_a_trainer_trains_by_the_file(name: str, tmp_path: Path) -> None:
     plan = plan_of(PLANS / "trainer.plan", name)
     folder = written_out(plan, tmp_path)
-    for rank in ran(folder / "torchrun.sh", str(folder / "training_args.json"), ACCELERATE_USE_CPU="1"):
+    for rank in ran(folder / "torchrun.sh", ACCELERATE_USE_CPU="1"):
         assert rank | {"rank": 0} == {
             "rank": 0, "world": 2, "sharded": name == "trainer_fsdp2", "steps": 3, "batch": 16, "micro": 4,
             "rates": [0.0, 0.005, 0.01], "optimizer": "AdamW", "betas": [0.9, 0.95], "decay": 0.1, "finite": True,

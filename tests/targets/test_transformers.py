@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ from jsonschema import Draft202012Validator
 
 from planc.diagnostics.diagnostic import Severity
 from planc.targets.target import EmittedFile
-from tests.compiling import ROOT, analysed, file_of, files_of, read
+from tests.compiling import ROOT, analysed, file_of, files_of, read, written_out
+from tests.targets.stubs import Stubs
 from tests.targets.truth.transformers import backend_in
 
 HERE = Path(__file__).parent / "transformers"
@@ -84,3 +87,29 @@ def test_what_the_program_does_is_advice() -> None:
     (found,) = (one for one in analysed(PLAN.format(rest=rest)).diagnostics if one.code == "PLN959")
     assert found.severity is Severity.INFO
     assert found.notes == ("the program sets `adapter`, `adapter.rank`, `log.directory`",)
+
+
+@pytest.mark.parametrize("script", ["torchrun.sh", "accelerate.sh", "deepspeed.sh", "job.sbatch"])
+@pytest.mark.parametrize("passes", [True, False])
+def test_scripts_hand_over_the_path(script: str, passes: bool, tmp_path: Path) -> None:
+    """And no path of DeepSpeed's file, which stands in the arguments."""
+    trainer = "transformers, deepspeed { trainer = hf }"
+    if not passes:
+        trainer = "transformers { pass_path = false }, deepspeed { trainer = hf  config_flag = [] }"
+    rest = f"""
+    shard {{ stage = 3 }}  launch {{ script = "t.py"  args = ["own"] }}
+    emit = [{trainer}, torchrun, accelerate, deepspeed-launcher, slurm {{ launcher = torchrun }}]
+    """
+    folder = written_out(analysed(PLAN.format(rest=rest)).plans[0], tmp_path / "it's out")
+    stubs = Stubs(tmp_path / "stubs")
+    shutil.copy(stubs.programs / "torchrun", stubs.programs / "deepspeed")
+    start = partial(stubs.submit, nodes=1) if script == "job.sbatch" else stubs.run
+    outcome = start(folder / script, "more", cwd=tmp_path)
+    assert outcome.status == 0, outcome.stderr
+    call = next(call for call in outcome.calls if "t.py" in call.argv and call.name != "srun")
+    given = [str(folder / "training_args.json")] if passes else []
+    assert call.argv[call.argv.index("t.py") :] == ["t.py", *given, "own", "more"]
+    (folder / "training_args.json").unlink()
+    outcome = start(folder / script, "more", cwd=tmp_path)
+    assert outcome.status == (2 if passes else 0)
+    assert ("training_args.json" in outcome.stderr) == passes
