@@ -509,7 +509,8 @@ class Instance:
         for item in value.items:
             head = head_of(item)
             if head is None:
-                self.report(faults.WRONG_TYPE.at(item.span, "a name is due here"))
+                if not isinstance(item, nodes.Bad):
+                    self.report(faults.WRONG_TYPE.at(item.span, "a name is due here"))
             elif field.type.item.form == "reference" and not self._is_known(field.type.item.of, item, slot):
                 head = None
             faulty = faulty or head is None

@@ -1,7 +1,7 @@
-"""Slips inside the condition of a rule, found in its tokens before they are parsed.
+"""Slips inside a rule of a policy, found in its tokens before they are parsed.
 
 Each of them also reads as the beginning of something else (`batch.micro = 1` sets a field, `4 if` is a number with a
-unit), so the parser would meet them too late, and twice.
+unit, `deny` opens a section), so the parser would meet them too late, and twice.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
+from planc.diagnostics.names import all_nearest
 from planc.source import Source, Span
+from planc.syntax.faults import SYNTAX_ERROR
 from planc.syntax.lexer import Token
-from planc.syntax.slips import replacement
+from planc.syntax.slips import guesses, replacement
 
 #: What other languages write before a guard.
 _GUARDS = ("if", "where", "whenever")
@@ -21,8 +23,27 @@ _ENDS_OPERAND = ("NAME", "QUANTITY", "STRING", "LITERAL", "RPAR", "RSQB")
 _OPERATORS = ("AND", "OR", "NOT", "IN", "WHEN", "COMPARE", "SIGN", "STAR", "SLASH", "DOT", "COMMA", "LPAR", "LSQB")
 
 
+#: How rules begin, and what people write in their place; what is only inflected can mean nothing else.
+_VERBS: dict[str, tuple[str, ...]] = {
+    "require": ("requires", "required", "requiring"),
+    "forbid": ("forbids", "forbidden"),
+    "warn": ("warns", "warning"),
+}
+_LIKE_VERBS: dict[str, tuple[str, ...]] = {
+    "require": ("must", "assert", "ensure", "enforce", "expect", "need", "needs", "check", "always", "allow", "only"),
+    "forbid": ("deny", "denies", "disallow", "prohibit", "reject", "refuse", "ban", "block", "never", "error", "fail"),
+    "warn": ("caution", "notice", "advise"),
+}
+#: What goes on with a rule in its next line, well or badly written.
+_GOES_ON = (*_GUARDS, "when", "and", "or", "not", "in", "because", "unless")
+_BEGINS_OPERAND = ("NAME", "QUANTITY", "STRING", "LITERAL", "LPAR", "NOT")
+
+
 class Condition(NamedTuple):
-    """The tokens of a condition, with its guard, from `start` up to `end`, and the slip in it, if there is one."""
+    """The tokens of a condition, with its guard, from `start` up to `end`, and the slip in it, if there is one.
+
+    Where the slip is in the verb, it and the reason are among the tokens.
+    """
 
     start: int
     end: int
@@ -31,6 +52,7 @@ class Condition(NamedTuple):
 
 def conditions(source: Source, tokens: list[Token]) -> Iterator[Condition]:
     """The conditions among the tokens of a block, in their order."""
+    is_policy = source.text[tokens[0].start : tokens[0].end] == "policy"
     at = 0
     while at < len(tokens):
         at += 1
@@ -38,6 +60,40 @@ def conditions(source: Source, tokens: list[Token]) -> Iterator[Condition]:
             found = _condition(source, tokens, at)
             yield found
             at = max(at, found.end)
+        elif is_policy and _begins_rule(source, tokens, at - 1):
+            end = _condition(source, tokens, at).end
+            end += 2 * ([token.type for token in tokens[end : end + 2]] == ["BECAUSE", "STRING"])
+            yield Condition(at - 1, end, _verb(Span(source, tokens[at - 1].start, tokens[at - 1].end)))
+            at = max(at, end)
+
+
+def _begins_rule(source: Source, tokens: list[Token], at: int) -> bool:
+    """Whether a name stands where the verb of a rule is due: before an operand in its line."""
+    if not 0 < at < len(tokens) - 2 or tokens[at].type != "NAME" or tokens[at + 1].type not in _BEGINS_OPERAND:
+        return False
+    if source.text[tokens[at].start : tokens[at].end].lower() in _GOES_ON:
+        return False
+    if tokens[at + 1].type == "STRING" and tokens[at + 2].type not in ("COMPARE", "IN", "NOT"):
+        return False  # a reason, behind `because` written wrongly
+    before, operand = tokens[at - 1], tokens[at + 1]
+    begins = before.type in ("LBRACE", "EQUAL") or (
+        before.type in (*_ENDS_OPERAND, "COMMA", "RBRACE") and _is_first_on_line(source, tokens[at])
+    )
+    if operand.type == "LPAR" and operand.start == tokens[at].end:
+        return False  # calls a function
+    return begins and "\n" not in source.text[tokens[at].end : operand.start]
+
+
+def _verb(span: Span) -> Diagnostic:
+    """The fault of a word in place of the verb of a rule."""
+    message = f"`{span.text}` begins no rule"
+    for verb, inflected in _VERBS.items():
+        if span.text.lower() in (verb, *inflected):
+            return replacement(span, message, verb)
+    meant = next((verb for verb, words in _LIKE_VERBS.items() if span.text.lower() in words), "")
+    near = (meant,) if meant else tuple(all_nearest(span.text, _VERBS))
+    help = f"did you mean `{near[0]}`?" if near else "a rule begins with `require`, `forbid` or `warn`"
+    return SYNTAX_ERROR.at(span, message, help=(help,), fixes=guesses(span, *near))
 
 
 def _condition(source: Source, tokens: list[Token], start: int) -> Condition:

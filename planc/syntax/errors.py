@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
-from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.source import Source, Span
 from planc.syntax import nodes, slips
 from planc.syntax.faults import SYNTAX_ERROR
@@ -104,6 +105,50 @@ def _closing(tokens: list[Token], at: int) -> int:
         if depth == 0:
             return index
     return len(tokens) - 2
+
+
+class Commas(NamedTuple):
+    """Indices of the tokens of a list before which a comma is missing, and the fault."""
+
+    places: tuple[int, ...]
+    fault: Diagnostic
+
+
+def missing_commas(source: Source, tokens: list[Token], at: int, values: list[Any]) -> Commas | None:
+    """The commas that are missing in a closed list from the token on that does not fit; None if it is not that."""
+    bracket = _unclosed_bracket(values)
+    if bracket is None or bracket.type != "LSQB":
+        return None
+    places, depth = [], 0
+    for index in range(at, len(tokens)):
+        kind, before = tokens[index].type, tokens[index - 1].type
+        if depth == 0 and kind in _BEGINS_ITEM and before in _ENDS_ITEM:
+            places.append(index)
+        depth += (kind in OPENING) - (kind in CLOSING)
+        if depth < 0:
+            closed = kind == "RSQB" and places[:1] == [at]
+            return _commas(source, tokens, tuple(places)) if closed else None
+        if kind == END or (depth == 0 and kind == "KEY"):
+            return None
+    return None
+
+
+_BEGINS_ITEM = ("NAME", "QUANTITY", "STRING", "LITERAL")
+_ENDS_ITEM = (*_BEGINS_ITEM, "RBRACE", "RPAR")
+
+
+def _commas(source: Source, tokens: list[Token], places: tuple[int, ...]) -> Commas | None:
+    first, last = tokens[places[0] - 1], tokens[places[-1]]
+    texts = [source.text[token.start : token.end] for place in places for token in tokens[place - 1 : place + 1]]
+    if "%" in texts[0] or any(re.fullmatch(r"\d+[ \t]*(d|h|min|s)|\d{3}", text) for text in texts[1::2]):
+        return None  # a modulo, a time in parts, or a number in groups of digits
+    edits = tuple(Edit(Span(source, tokens[place - 1].end, tokens[place - 1].end), ",") for place in places)
+    commas = "the comma" if len(places) == 1 else f"the {len(places)} commas"
+    message = "a comma is missing" if len(places) == 1 else f"{len(places)} commas are missing"
+    help = (f"write `{texts[0]}, {texts[1]}`" if first.type in _BEGINS_ITEM else f"a comma before `{texts[1]}`",)
+    fixes = (Fix(f"write {commas}", edits, safe=True),)
+    span = Span(source, first.start, last.end)
+    return Commas(places, SYNTAX_ERROR.at(span, message, "items of a list", help=help, fixes=fixes))
 
 
 def written_names(source: Source, dropped: list[Any]) -> tuple[str, ...]:

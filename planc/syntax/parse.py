@@ -217,7 +217,8 @@ def _read_segment(source: Source, tables: _Tables, segment: list[Token], diagnos
 
 def _without_slips(source: Source, segment: list[Token], diagnostics: list[Diagnostic]) -> list[Token]:
     """The tokens with one BAD in place of each condition of a rule that has a slip in it, which is reported."""
-    if not any(token.type == "VERB" for token in segment):
+    is_policy = segment[0].type == "KIND" and _text(source, segment[0]) == "policy"
+    if not is_policy and not any(token.type == "VERB" for token in segment):
         return segment
     tokens: list[Any] = []
     at = 0
@@ -298,9 +299,16 @@ def _recover(
 ) -> int:
     """Report the token that does not fit, and put a Bad node in place of the least that lets reading go on.
 
-    The stack is cut back to a place where a Bad node fits and after which the next entry (or the brace that closes the
-    body, or the end) can be read. Returns the index of the token to go on with.
+    Where commas are missing in a list, these are put in. Else the stack is cut back to a place where a Bad node fits
+    and after which the next entry (or the brace that closes the body, or the end) can be read. Returns the index of the
+    token to go on with.
     """
+    commas = errors.missing_commas(source, tokens, at, values)
+    if commas is not None and _fits(tables, states, ("COMMA", tokens[at].type)):
+        diagnostics.append(commas.fault)
+        for place in reversed(commas.places):
+            tokens.insert(place, Token("COMMA", tokens[place - 1].end, tokens[place - 1].end))
+        return at
     if not _follows_another(source, tokens, at):
         diagnostics.append(errors.unexpected(source, tokens, at, values, _acceptable(tables, states)))
     # Text that goes on in the same line breaks the entry before it; if it begins a new line, that entry stays.

@@ -185,7 +185,10 @@ def _colon(here: Here) -> Diagnostic | None:
 def _equals(here: Here) -> Diagnostic | None:
     """`==` for `=`, `=` before a section, `+=`."""
     if here.text() == "==" and here.token(-1).type == "NAME":
-        return replacement(here.span(), "`==` compares, it does not set", "=")
+        start = here.source.text.rfind("\n", 0, here.token(-1).start) + 1
+        apart = here.token(-2).type in ("LBRACE", "COMMA") or not here.source.text[start : here.token(-1).start].strip()
+        found = replacement(here.span(), "`==` compares, it does not set", "=")
+        return found if apart else found._replace(fixes=guesses(here.span(), "="))
     if here.text() == "{" and here.token(-1).type == "EQUAL":
         name = here.text(-2)
         help = (f"write `{name} {{ ... }}`, or `{name} = WORD {{ ... }}`",)
@@ -195,6 +198,49 @@ def _equals(here: Here) -> Diagnostic | None:
         help = ("write the whole value after `=`",)
         return SYNTAX_ERROR.at(here.span(0, 1), f"`{here.text()}=` is no operator", "nothing appends", help=help)
     return None
+
+
+def _chained(here: Here) -> Diagnostic | None:
+    """`1 < x < 8`: both comparisons in the user's words."""
+    at = next(
+        (
+            len(here.values) - back
+            for back in (2, 3)
+            if back < len(here.values)
+            and isinstance(here.values[-back], Token)
+            and here.values[-back].type == "COMPARE"
+        ),
+        None,
+    )
+    if here.token().type != "COMPARE" or at is None:
+        return None
+    first, left = here.values[at], here.values[at - 1]
+    middle = here.source.text[first.end : here.token().start].strip()
+    end = 1
+    while here.token(end).type in _OPERAND and not (_new_entry(here, end) and 1 < end):
+        end += 1
+    begin = left.start if isinstance(left, Token) else left.span.start
+    right = here.source.text[here.token().start : here.token(end - 1).end]
+    meant = f"{here.source.text[begin : first.end]} {middle} and {middle} {right}"
+    if "\n" in meant or _LONGEST < len(meant):
+        return SYNTAX_ERROR.at(here.span(), "comparisons do not chain", help=("join two comparisons with `and`",))
+    edit = Edit(Span(here.source, here.token().start, here.token().start), f"and {middle} ")
+    negated = here.source.text[:begin].rstrip("( \t").endswith("not")
+    fixes = () if negated else (Fix(f"write `{meant}`", (edit,), safe=True),)
+    return SYNTAX_ERROR.at(here.span(), "comparisons do not chain", help=(f"write `{meant}`",), fixes=fixes)
+
+
+#: Characters of a condition that a help quotes.
+_LONGEST = 80
+_OPERAND = ("NAME", "DOT", "QUANTITY", "STRING", "LITERAL", "SIGN", "STAR", "SLASH")
+
+
+def _new_entry(here: Here, step: int) -> bool:
+    """Whether an operand follows another one, so that it is no part of the same."""
+    before = here.token(step - 1).type
+    return before not in ("DOT", "SIGN", "STAR", "SLASH") and here.token(step).type not in (
+        "DOT", "SIGN", "STAR", "SLASH",
+    )  # fmt: skip
 
 
 def _dotted(here: Here) -> Diagnostic | None:
@@ -300,11 +346,6 @@ def _operators(here: Here) -> Diagnostic | None:
             place = here.span(step - 1, step)
             fixes = guesses(place, "#")
             return SYNTAX_ERROR.at(place, "`//` opens no comment", help=("a comment begins with `#`",), fixes=fixes)
-    if here.token().type == "COMPARE" and any(
-        isinstance(value, Token) and value.type == "COMPARE" for value in here.values[-3:]
-    ):
-        help = ("write `b in 1..8`, or join two with `and`",)
-        return SYNTAX_ERROR.at(here.span(), "comparisons do not chain", help=help)
     if here.token().type == ERROR and text in _CHARACTERS:
         message, advice = _CHARACTERS[text]
         place = here.span(0, 1 if here.text(1) == text and here.touches(1) else 0)
@@ -350,12 +391,58 @@ def _characters(here: Here) -> Diagnostic | None:
         help = ("text holds printable characters only",)
         return SYNTAX_ERROR.at(here.span(), f"control character U+{ord(text[0]):04X}", help=help)
     if 127 < ord(text[0]):
+        known = _quoted(here) or _blanks(here) or _sign(here)
+        if known is not None:
+            return known
         help = ("put it into a quoted string or a comment",)
         return SYNTAX_ERROR.at(here.span(), "character outside ASCII", f"U+{ord(text[0]):04X}", help=help)
     return None
 
 
+#: What word processors make of characters of the language, and what it writes.
+_QUOTES = "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2018\u2019\u201a\u201b"
+_BLANKS = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_NOTHING = "\u200b\u200c\u200d\u2060\ufeff"
+_SIGNS = {
+    "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2212": "-", "\u00d7": "*",
+    "\u00f7": "/", "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u2026": "..",
+}  # fmt: skip
+
+
+def _quoted(here: Here) -> Diagnostic | None:
+    """Text in typographic quotes."""
+    text, start = here.source.text, here.token().start
+    if text[start] not in _QUOTES:
+        return None
+    match = re.compile(rf'[{_QUOTES}]([^{_QUOTES}"\\\n]*)[{_QUOTES}"]').match(text, start)
+    message = f"typographic quote U+{ord(text[start]):04X}"
+    if match is None:
+        return SYNTAX_ERROR.at(here.span(), message, help=('text stands in plain quotes: `"`',))
+    return replacement(Span(here.source, start, match.end()), message, f'"{match[1]}"')
+
+
+def _blanks(here: Here) -> Diagnostic | None:
+    """A blank that only looks like one, with all others of the block in the repair."""
+    if here.text().strip(_BLANKS + _NOTHING):
+        return None
+    edits = tuple(
+        Edit(Span(here.source, token.start, token.end), " " * any(each in _BLANKS for each in odd))
+        for token in here.tokens
+        if token.type == ERROR
+        and (odd := here.source.text[token.start : token.end])
+        and not odd.strip(_BLANKS + _NOTHING)
+    )
+    fix = Fix("write plain blanks", edits, safe=True)
+    message = f"U+{ord(here.text()[0]):04X} in place of a plain blank"
+    return SYNTAX_ERROR.at(here.span(), message, help=("write a plain blank",), fixes=(fix,))
+
+
+def _sign(here: Here) -> Diagnostic | None:
+    meant = _SIGNS.get(here.text())
+    return replacement(here.span(), f"U+{ord(here.text()[0]):04X} in place of `{meant}`", meant) if meant else None
+
+
 SLIPS: tuple[Callable[[Here], Diagnostic | None], ...] = (
-    _string, _other_format, _use, _kind, _derivation, _colon, _equals, _dotted, _commas, _quantities, _operators,
-    _characters,
+    _string, _other_format, _use, _kind, _derivation, _colon, _chained, _equals, _dotted, _commas, _quantities,
+    _operators, _characters,
 )  # fmt: skip
