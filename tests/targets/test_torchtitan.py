@@ -131,6 +131,7 @@ HOSTILE = (
     "line\nbreak\ttab",
     "'",
     "--flag=",
+    "--",
     "\u00fc\U0001f600",
     "[a]=b,c",
 )
@@ -144,9 +145,9 @@ def test_text_arrives_as_it_is_written(path: str, form: str, tmp_path: Path) -> 
     folder = written_out(made, tmp_path / "out")
     (call,) = Stubs(tmp_path / "stubs").run(folder / "torchtitan.sh", "--last", cwd=tmp_path).of("torchrun")
     program = call.argv[call.argv.index("-m") :]
-    assert program[:2] == ["-m", "torchtitan.train"]
+    assert program[:3] == ["-m", "--", "torchtitan.train"]
     if form == "toml":
-        assert program[2:] == ["--job.config_file", str(folder / "torchtitan.toml"), path, "--last"]
+        assert program[3:] == ["--job.config_file", str(folder / "torchtitan.toml"), path, "--last"]
         assert tomllib.loads((folder / "torchtitan.toml").read_text())["training"]["dataset_path"] == path
     else:
         assert f"--dataloader.dataset_path={path}" in program
@@ -159,6 +160,7 @@ def test_a_script_of_ones_own_gets_the_flags(tmp_path: Path) -> None:
     outcome = Stubs(tmp_path / "stubs").run(folder / "torchtitan.sh", cwd=tmp_path, MASTER_ADDR="n1")
     (call,) = outcome.of("torchrun")
     at = call.argv.index("./-my train.py")
+    assert call.argv[at - 1] == "--"
     assert {"--nnodes=2", "--nproc-per-node=8", "--max-restarts=2", "--rdzv-backend=c10d"} <= set(call.argv[:at])
     assert call.argv[at + 1 : at + 5] == ["--module", "my_models", "--config", "small"]
 
