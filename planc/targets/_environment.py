@@ -60,6 +60,8 @@ def _added(plan: Plan, facts: Facts) -> list[Variable]:
     if plan.emits("megatron") and _known(facts, "train.deterministic", False):
         reason = "Megatron: a deterministic run asks for an algorithm that adds up in a fixed order."
         found.append(Variable("NCCL_ALGO", "Ring", reason))
+        reason = "PyTorch: without a workspace of stated size cuBLAS is refused in a deterministic run."
+        found.append(Variable("CUBLAS_WORKSPACE_CONFIG", ":4096:8", reason))
         reason = "TransformerEngine: no kernel that adds up in another order each time."
         found.append(Variable("NVTE_ALLOW_NONDETERMINISTIC_ALGO", "0", reason))
     names = _known(facts, "cluster.nics.names", ())
