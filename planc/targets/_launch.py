@@ -162,10 +162,13 @@ def passes_arguments(plan: Plan) -> bool:
 def environment_values(plan: Plan, facts: Facts) -> dict[str, Any]:
     """What the templates of the environment are filled with."""
     gpus, cores = facts["cluster.gpus_per_node"], written(plan, "cluster.cpu_cores")
+    variables = environment(plan, facts)
+    names_cards = any(variable.name == "NCCL_IB_HCA" for variable in variables)
     return {
         "gpus_per_node": gpus,
         "threads": None if cores is None else max(1, cores // gpus),
-        **script_values(environment(plan, facts)),
+        "network": names_cards and 1 < facts["cluster.nodes"],
+        **script_values(variables),
     }
 
 

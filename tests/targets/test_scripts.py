@@ -484,3 +484,22 @@ def test_an_elastic_run_starts_with_fewer_nodes(stubs: Stubs, tmp_path: Path) ->
     (call,) = outcome.of("torchrun")
     assert call.argv[:3] == ["--nnodes=2:4", "--nproc-per-node=8", "--max-restarts=3"]
     assert "starts with 2 of the nodes" in outcome.stdout
+
+
+@pytest.mark.parametrize("flavour", ["torchrun, two nodes", "job with torchrun, two nodes", "job with srun, two nodes"])
+@pytest.mark.parametrize(
+    ("cards", "asked", "told"),
+    [("mlx5_0 mlx5_1", "", False), ("rdma0", "", True), ("rdma0", "=rdma0:1", False), ("rdma0", "^lo", False)],
+)
+def test_a_node_says_that_its_network_cards_have_other_names(
+    flavour: str, cards: str, asked: str, told: bool, stubs: Stubs, tmp_path: Path
+) -> None:
+    """The folder in which Linux lists them is another one here."""
+    compiled = plan(FLAVOURS[flavour][0], 'script = "t.py"', nodes=2, cluster='nics { names = ["mlx5_0", "mlx5_1"] }')
+    script = written_out(compiled, tmp_path / "out") / FLAVOURS[flavour][1]
+    script.write_text(script.read_text().replace("/sys/class/infiniband", str(tmp_path / "infiniband")))
+    for card in cards.split():
+        (tmp_path / "infiniband" / card).mkdir(parents=True)
+    _, outcome = start(stubs, script.parent, tmp_path, flavour, **({"NCCL_IB_HCA": asked} if asked else {}))
+    assert outcome.status == 0, outcome.stderr
+    assert ("NCCL would use TCP" in outcome.stderr) is told
