@@ -12,6 +12,7 @@ from typing import NamedTuple
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.units import EPOCHS, PLAIN, STEPS
+from planc.targets._accelerate_launch import chosen_backend
 from planc.targets._deepspeed_schedule import Obstacle as Length
 from planc.targets._deepspeed_schedule import course, steps_of
 from planc.targets._launch import is_unset, option, written
@@ -61,6 +62,7 @@ def obstacles(plan: Plan, facts: Facts) -> Iterator[Obstacle]:
     """What keeps the plan from being said in the file; a faulty field is no obstacle."""
     backend = backend_of(plan)
     yield from _layout_obstacles(plan, backend)
+    yield from _launcher_obstacles(plan, backend)
     if backend != DEEPSPEED:
         yield from _memory_obstacles(plan, backend)
         yield from _precision_obstacles(plan, backend)
@@ -92,6 +94,16 @@ def _layout_obstacles(plan: Plan, backend: str) -> Iterator[Obstacle]:
     elif backend == FSDP2 and size is not None and data is not None and size < data:
         help = f"write `size = {data}`, or leave it out"
         yield Obstacle("layout", "shard.size", f"the Trainer shares over all {data} replicas, not {size}", help)
+
+
+def _launcher_obstacles(plan: Plan, backend: str) -> Iterator[Obstacle]:
+    """accelerate tells the Trainer by variables who shares, which has to be the one that the file names."""
+    if not plan.emits("accelerate") or not isinstance(written(plan, "shard.stage"), int):
+        return
+    started = chosen_backend(plan)
+    if started != backend:
+        help = "emit `torchrun` instead" if backend == DDP else f"write `accelerate {{ backend = {backend} }}`"
+        yield Obstacle("layout", "emit", f"accelerate starts the Trainer with {started}, its file says {backend}", help)
 
 
 def _memory_obstacles(plan: Plan, backend: str) -> Iterator[Obstacle]:
