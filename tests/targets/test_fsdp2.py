@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from pathlib import Path
 
 import pytest
 
 from planc.compiler import Analysis
 from planc.diagnostics.diagnostic import Severity
+from planc.plan.families import LAYER_CLASSES
 from planc.plan.model import Plan
 from planc.targets._fsdp2_families import LAYERS, SPLITS
-from tests.compiling import analysed, errors, file_of, read
+from tests.compiling import ROOT, analysed, errors, file_of, read
 
 PLANS = [
     pytest.param(plan, id=plan.name)
@@ -134,3 +136,11 @@ def test_the_timeout_of_collectives_is_carried() -> None:
     assert "init_process_group(timeout=timedelta(seconds=90))" in text_of(rest)
     found = analysis_of(rest, option="{}, torchrun").diagnostics
     assert [one.code for one in found if one.severity is not Severity.INFO] == []
+
+
+def test_the_page_names_the_families_that_are_split() -> None:
+    page = (ROOT / "docs" / "targets" / "fsdp2.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"Over tensor ranks go (.*?);", page, re.DOTALL)
+    assert re.findall(r"`(\w+)`", listed) == sorted(SPLITS)
+    (missing,) = re.findall(r"all that planc knows but `(\w+)`", page)
+    assert set(LAYER_CLASSES) - set(LAYERS) == {missing}
