@@ -89,7 +89,7 @@ def _check_states(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if written(plan, "offload.activations"):
         message = "Megatron offloads activations by module, which no field names"
         yield _at(plan, STATES, "offload.activations", message, "use `recompute`")
-    if needs_precision_aware(plan) and stage == 0 and written(plan, "offload.optimizer") == "cpu":
+    if stage == 0 and written(plan, "offload.optimizer") == "cpu":
         message = "Megatron offloads states that are shared, from stage 1 on"
         yield _at(plan, STATES, "offload.optimizer", message, "write `shard { stage = 1 }`")
     shared = stage is not None and 1 <= stage
