@@ -118,6 +118,13 @@ def plural(count: Any, noun: str) -> str:
     return f"{count_text(count)} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
 
 
+def agreeing(count: Any, verb: str) -> str:
+    """A verb as it follows a count with its noun: `1 layer does`, `2 layers do`."""
+    if count != 1:
+        return verb
+    return {"are": "is", "have": "has", "do": "does"}.get(verb, f"{verb}s")
+
+
 def either(texts: Sequence[str], word: str = "or") -> str:
     """Texts as a list in a sentence: `a`, `a or b`, `a, b or c`."""
     if len(texts) < 2:

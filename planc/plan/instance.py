@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from planc.diagnostics.amounts import count_text, either
+from planc.diagnostics.amounts import agreeing, count_text, either, plural
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.plan import faults
 from planc.plan.coerce import coerce
@@ -463,7 +463,7 @@ class Instance:
             self.report(
                 faults.OUT_OF_RANGE.at(
                     slot.span,
-                    f"{count_text(got.value)} tokens are no whole number of samples",
+                    f"{plural(got.value, 'token')} {agreeing(got.value, 'are')} no whole number of samples",
                     label,
                     help=(f"the nearest that are: {shown}",),
                     fixes=instead(slot.span, (f"{count_text(count)} tokens" for count in near)),

@@ -7,7 +7,7 @@ second, seconds, FLOP/s. What is faulty, or not written and without a default, i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -146,7 +146,8 @@ class PolicyRule(NamedTuple):
     """A rule of a policy, ready to be judged: `condition` and `guard` take a lookup of numbers by path.
 
     Both return True, False or Unknown; `guard` is None without a `when`. `name` is the policy's name, or
-    `policy.rule` for a named rule; `text` is the condition as it is written.
+    `policy.rule` for a named rule; `text` is the condition as it is written. `parts` gives what it joins, which is
+    asked for where the rule is broken.
     """
 
     name: str
@@ -157,7 +158,7 @@ class PolicyRule(NamedTuple):
     guard: Any
     because: str | None
     paths: tuple[str, ...]
-    parts: tuple[Part, ...] = ()
+    parts: Callable[[], Iterable[Part]] = tuple
 
 
 class Open(NamedTuple):

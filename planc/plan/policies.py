@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic
@@ -51,8 +52,9 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
                     )
         if rule.because is not None:
             found.extend(_reason_faults(rule.because))
-        if not found and paths_known(rule, paths) and not can_be_broken(rule, kinds, env):
-            found.append(_never_broken(rule, tuple(kinds)))
+        several = {path: kinds[path] for path in kinds if 1 < paths.count(path)}  # once, it can be of each kind
+        if not found and paths_known(rule, paths) and not can_be_broken(rule, several, env):
+            found.append(_never_broken(rule, tuple(several)))
         for diagnostic in found:
             report(diagnostic)
         if found or not paths_known(rule, paths):
@@ -69,7 +71,7 @@ def policy_rules(shape: Shape, report: Report) -> tuple[PolicyRule, ...]:
                 _judge(rule.guard),
                 None if rule.because is None else rule.because.value,
                 tuple(dict.fromkeys(paths)),
-                tuple(_parts(rule.condition, "and" if rule.verb == "require" else "or")),
+                partial(_parts, rule.condition, "and" if rule.verb == "require" else "or"),
             )
         )
     return tuple(rules)

@@ -87,6 +87,13 @@ def amount_text(value: Amount) -> str:
     return f"{count_text(value.value)}{units.get(value.dimension, '')}"
 
 
+def amount_words(value: Amount) -> str:
+    """An amount in a sentence: as it would be written, but `1 step`."""
+    text = amount_text(value)
+    counted = value.dimension in (TOKENS, STEPS, SAMPLES, EPOCHS)
+    return text.removesuffix("s") if counted and value.value == 1 else text
+
+
 def _digits_fault(number: Number, whole: str, fraction: str, exponent: str) -> Diagnostic | None:
     span = number.span
     if MAX_DIGITS < len(whole) + len(fraction):

@@ -53,7 +53,7 @@ def lacking(rule: PolicyRule, facts: Facts) -> tuple[str, ...]:
 
 
 def _diagnostic(plan: Plan, facts: Facts, rule: PolicyRule) -> Diagnostic:
-    deciding = [part for part in rule.parts if part.condition(facts.__getitem__) is (rule.verb != "require")]
+    deciding = [part for part in rule.parts() if part.condition(facts.__getitem__) is (rule.verb != "require")]
     paths = tuple(dict.fromkeys((*(path for part in deciding for path in part.paths), *rule.paths)))
     values = [f"`{path}` is {value_text(path, facts[path])}" for path in paths]
     span = _place(plan, (*paths, *_fields(paths), "policies"))

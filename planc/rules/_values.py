@@ -18,7 +18,7 @@ from planc.diagnostics.amounts import (
 from planc.facts.facts import FACTS
 from planc.plan.model import Unknown
 from planc.plan.policies import QUOTED_PATH
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_words
 from planc.plan.schema import SECTIONS, Field
 from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME, Amount, Dimension
 
@@ -40,7 +40,7 @@ def value_text(path: str, value: Any) -> str:
     if isinstance(value, tuple) and not isinstance(value, Amount):
         return f"[{', '.join(value_text(path, item) for item in value)}]"
     if isinstance(value, Amount):
-        return amount_text(value)
+        return amount_words(value)
     if not isinstance(value, (int, float)) and not hasattr(value, "numerator"):
         return str(value)
     return _form(path)(value)

@@ -64,10 +64,11 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     span = place(plan, "pipeline.chunks" if by_chunks else "parallel.pipeline", "parallel.pipeline")
     parts = plural(stages, "stage") + (f" x {plural(per_rank, 'chunk')}" if 1 < per_rank else "")
     total = f"{count_text(layers)} + {count_text(extra)}" if extra else count_text(layers)
+    noun = "layer" if counted == 1 else "layers"
     share = f"{quotient_text(counted, slots)} a {'chunk' if 1 < per_rank else 'stage'}"
     repairs = tuple(_advice(plan, facts, layers, stages, per_rank))
     yield Diagnostic(
-        f"{parts} do not divide {total} layers",
+        f"{parts} do not divide {total} {noun}",
         Label(span, f"{plural(counted, 'slot' if extra else 'layer')} / {count_text(slots)} = {share}"),
         related(
             plan,

@@ -44,7 +44,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planc.diagnostics.amounts import count_text, plural, quotient_text
+from planc.diagnostics.amounts import agreeing, count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
@@ -164,7 +164,8 @@ def _fault_at_one_end(ends: dict[str, int], path: str, per_rank: int) -> tuple[s
             return name, ("a stage of 0 layers stands at an end", "Megatron wants at least 1")
         if count % per_rank != 0:
             share = f"{count_text(count)} / {count_text(per_rank)} = {quotient_text(count, per_rank)} a chunk"
-            return name, (f"{plural(count, 'layer')} do not divide into {plural(per_rank, 'chunk')}", share)
+            message = f"{plural(count, 'layer')} {agreeing(count, 'do')} not divide into {plural(per_rank, 'chunk')}"
+            return name, (message, share)
     return path, None
 
 

@@ -50,7 +50,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, plural, quotient_text
+from planc.diagnostics.amounts import agreeing, count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
@@ -72,7 +72,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     group = count_text(ranks) + (f" x {count_text(width)}" if 1 < width else "")
     groups = quotient_text(pool, ranks * width)
     yield Diagnostic(
-        f"{plural(pool, noun)} make no whole groups of {group} expert ranks",
+        f"{plural(pool, noun)} {agreeing(pool, 'make')} no whole groups of {group} expert ranks",
         Label(span, f"{count_text(pool)} / {count_text(ranks * width)} = {groups} groups"),
         related(
             plan,

@@ -52,7 +52,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text
+from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
@@ -76,7 +76,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         f"{count_text(context)} context ranks in a ring cannot keep a window of {count_text(window)}",
         Label(span, f"{'' if written else 'ring is the default: '}TransformerEngine refuses a window there"),
-        related(plan, span, ("model.attention", f"a window of {count_text(window)} tokens"), ("parallel.context", "")),
+        related(plan, span, ("model.attention", f"a window of {plural(window, 'token')}"), ("parallel.context", "")),
         help=("use `context = all-gather`" if written else "add the field `context`, with the exchange `all-gather`",),
         fixes=writing(plan, ("context", "all-gather")),
     )

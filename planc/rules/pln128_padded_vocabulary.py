@@ -65,7 +65,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         f"{plural(vocab, 'token')} become {plural(padded, 'row')} of the embedding",
         Label(span, f"a multiple of {_BLOCK} x {plural(tensor, 'tensor rank')} = {count_text(step)}"),
-        related(plan, span, ("model.vocab", f"{count_text(padded - vocab)} rows are padding")),
+        related(plan, span, ("model.vocab", f"{plural(padded - vocab, 'row')} of padding")),
         help=(f"an exact export cuts off the last {plural(padded - vocab, 'row')}",),
     )
 

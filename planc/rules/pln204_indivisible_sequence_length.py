@@ -71,9 +71,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         related(
             plan,
             span,
-            ("parallel.context", f"{count_text(context)} ranks"),
+            ("parallel.context", plural(context, "rank")),
             ("parallel.sequence", ""),
-            ("parallel.tensor", f"{count_text(tensor)} ranks" if by_tensor else ""),
+            ("parallel.tensor", plural(tensor, "rank") if by_tensor else ""),
         ),
         help=use([f"`sequence_length = {fit}`" for fit in lengths]),
         fixes=tuple(fix for fit in lengths for fix in writing(plan, ("batch.sequence_length", fit))),

@@ -44,7 +44,7 @@ from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_text, amount_words
 from planc.plan.units import name_of
 from planc.rules._numbers import known
 from planc.rules._places import place, related
@@ -65,9 +65,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     elif 1 < len(units):
         found = (f"places in {' and in '.join(units)}", "they cannot be put in order")
     elif places and places[0].value != 0:
-        found = (f"the first batch size begins at {amount_text(places[0])}", "nothing says the size before")
+        found = (f"the first batch size begins at {amount_words(places[0])}", "nothing says the size before")
     elif back is not None:
-        found = (f"{amount_text(back[1])} stands behind {amount_text(back[0])}", _ORDER)
+        found = (f"{amount_words(back[1])} stands behind {amount_words(back[0])}", _ORDER)
     else:
         return
     unit = units[0] if units else "tokens"

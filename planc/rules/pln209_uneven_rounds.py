@@ -68,7 +68,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         fits = nearest(passes, lambda count: _is_even(count, stages))
     batches = [global_text(plan, facts, per_pass * count) for count in fits]
     yield Diagnostic(
-        f"{plural(passes, 'micro batch')} on {plural(stages, 'stage')} make {count_text(rounds)} uneven rounds",
+        f"{plural(passes, 'micro batch')} on {plural(stages, 'stage')} make {plural(rounds, 'uneven round')}",
         Label(span, f"{count_text(passes)} / {count_text(rounds)} = {quotient_text(passes, rounds)} a round"),
         related(plan, span, ("parallel.pipeline", plural(stages, "stage")), ("batch.micro", ""), ("pipeline", "")),
         help=use([f"`global = {batch}`" for batch in batches]),

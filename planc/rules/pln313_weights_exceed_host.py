@@ -76,7 +76,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     in_gib = "iB" in plan["cluster.cpu_memory"].span.text
     span = place(plan, "shard.stage", "shard", "model")
-    holders = "the first rank holds the model" if by_one else f"{plural(copies, 'rank')} hold the model each"
+    each = f"{plural(copies, 'rank')} hold the model each" if 1 < copies else "one rank holds the model"
+    holders = "the first rank holds the model" if by_one else each
     helps = width * parameters <= memory and not by_one
     yield Diagnostic(
         f"loading takes {size_text(needed, in_gib)} of a node's {size_text(memory, in_gib)}",

@@ -47,7 +47,7 @@ from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_words
 from planc.rules._numbers import absent
 from planc.rules._places import place, related
 from planc.rules.rule import Rule
@@ -61,7 +61,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     span = place(plan, "launch.restarts")
     yield Diagnostic(
         f"{plural(restarts, 'restart')} of a run that saves nothing",
-        Label(span, f"each begins again at step 0 of {amount_text(facts['train.duration'])}"),
+        Label(span, f"each begins again at step 0 of {amount_words(facts['train.duration'])}"),
         related(plan, span, ("train.duration", "the whole run")),
         help=("add a `checkpoint` section, or use `restarts = 0`",),
     )

@@ -53,7 +53,7 @@ from planc.diagnostics.amounts import time_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_words
 from planc.plan.units import TIME, Amount
 from planc.rules._numbers import known
 from planc.rules._places import place, related
@@ -76,7 +76,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         f"first save due after {time_text(interval)}, the walltime is {time_text(walltime)}",
         Label(span, "the job ends with nothing saved"),
-        related(plan, span, ("checkpoint.every", f"every {amount_text(every)}")),
+        related(plan, span, ("checkpoint.every", f"every {amount_words(every)}")),
         help=(f"save more often, such as `every = {_shorter(every, walltime / interval)}`",),
     )
 

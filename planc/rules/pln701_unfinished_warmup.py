@@ -47,7 +47,7 @@ from typing import Any
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_text, amount_words
 from planc.plan.units import SAMPLES, STEPS, TOKENS, Amount
 from planc.rules._numbers import known
 from planc.rules._places import place, related
@@ -67,13 +67,13 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     span = place(plan, "schedule.warmup")
     yield Diagnostic(
-        f"the warm-up of {amount_text(warmup)} is longer than the schedule",
-        Label(span, f"the schedule ends after {amount_text(total)}"),
+        f"the warm-up of {amount_words(warmup)} is longer than the schedule",
+        Label(span, f"the schedule ends after {amount_words(total)}"),
         related(
             plan,
             span,
-            ("schedule.total", amount_text(total)),
-            ("train.duration", "" if plan.is_written("schedule.total") else amount_text(total)),
+            ("schedule.total", amount_words(total)),
+            ("train.duration", "" if plan.is_written("schedule.total") else amount_words(total)),
         ),
         help=(f"use at most `warmup = {amount_text(total)}`",) if total.dimension in (STEPS, TOKENS) else (),
         fixes=writing(plan, ("schedule.warmup", amount_text(total))) if total.dimension in (STEPS, TOKENS) else (),

@@ -42,7 +42,7 @@ from collections.abc import Iterator
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_words
 from planc.plan.units import EPOCHS
 from planc.rules._numbers import absent
 from planc.rules._places import place, related
@@ -55,7 +55,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if duration.dimension == EPOCHS and absent(plan, "dataset.size"):
         span = place(plan, "train.duration")
         yield Diagnostic(
-            f"{amount_text(duration)} of data of unknown size",
+            f"{amount_words(duration)} of data of unknown size",
             Label(span, "steps, time and cost do not follow"),
             related(plan, span, ("dataset", "no `size`")),
             help=("state `size` in a `dataset` section",),

@@ -47,7 +47,7 @@ from planc.diagnostics.amounts import count_text, ratio_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_words
 from planc.plan.units import EPOCHS, TOKENS
 from planc.rules._numbers import known
 from planc.rules._places import place, related
@@ -65,8 +65,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     span = place(plan, "train.duration")
     yield Diagnostic(
         f"the run reads its data {ratio_text(Fraction(read) / size.value)} times",
-        Label(span, f"{count_text(ceil(read))} of {amount_text(size)}"),
-        related(plan, span, ("dataset.size", amount_text(size))),
+        Label(span, f"{count_text(ceil(read))} of {amount_words(size)}"),
+        related(plan, span, ("dataset.size", amount_words(size))),
         help=(f"up to {_PASSES} times are almost as good as new data",),
     )
 

@@ -39,11 +39,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, plural
+from planc.diagnostics.amounts import agreeing, count_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_words
 from planc.plan.units import TOKENS
 from planc.rules._numbers import known
 from planc.rules._places import place, related
@@ -58,7 +58,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     span = place(plan, "dataset.size")
     yield Diagnostic(
-        f"{amount_text(size)} fill no batch of {count_text(per_step)}",
+        f"{amount_words(size)} {agreeing(size.value, 'fill')} no batch of {count_text(per_step)}",
         Label(span, "an epoch has no step"),
         related(plan, span, ("batch.global", plural(batch, "sample")), ("dataset.drop_last", "")),
         help=("give it all of the data, or write `drop_last = false`",),

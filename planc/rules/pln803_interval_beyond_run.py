@@ -44,7 +44,7 @@ from planc.diagnostics.amounts import plural, time_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_words
 from planc.plan.units import STEPS, Amount
 from planc.rules._numbers import known
 from planc.rules._places import place, related
@@ -68,9 +68,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         fits = f"{max(1, int(seconds / 240))} min"
     span = place(plan, "checkpoint.every")
     yield Diagnostic(
-        f"the first checkpoint is due after {amount_text(every)}",
+        f"the first checkpoint is due after {amount_words(every)}",
         Label(span, f"the run ends after {_length(facts, every)}"),
-        related(plan, span, ("train.duration", amount_text(facts["train.duration"]))),
+        related(plan, span, ("train.duration", amount_words(facts["train.duration"]))),
         help=(f"save more often, such as `every = {fits}`",),
         fixes=writing(plan, ("checkpoint.every", fits)),
     )

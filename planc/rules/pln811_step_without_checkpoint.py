@@ -63,7 +63,7 @@ from planc.diagnostics.amounts import count_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.quantities import amount_text
+from planc.plan.quantities import amount_words
 from planc.plan.units import STEPS, Amount
 from planc.rules._numbers import multiples, use
 from planc.rules._places import place, related
@@ -85,7 +85,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     saved = [f"`step = {count_text(size)}`" for size in multiples(step, every.value) if size <= duration.value]
     yield Diagnostic(
         f"`{name}` saved nothing at step {count_text(step)}",
-        Label(span, f"it saves every {amount_text(every)}"),
+        Label(span, f"it saves every {amount_words(every)}"),
         related(plan, span, ("resume.saved_by", "")),
         help=use(saved),
         fixes=each_size(plan, "resume.step", multiples(step, every.value)),
