@@ -68,13 +68,13 @@ def filled_in(plan: Plan, config: dict[str, Any], world: int) -> dict[str, Any]:
         bf16=plan.value("precision") == "bf16", bf16_full_eval=False,
         fp16=plan.value("precision") == "fp16", fp16_full_eval=False,
         save_on_each_node=False,
-        get_warmup_steps=lambda steps: 0,
+        get_warmup_steps=lambda steps: config.get("scheduler", {}).get("params", {}).get("warmup_num_steps", 0),
     )  # fmt: skip
     trainer = HfTrainerDeepSpeedConfig(config)
     trainer.trainer_config_process(arguments)
     trainer.trainer_config_finalize(arguments, SimpleNamespace(config=SimpleNamespace(hidden_size=64)), 1000)
     resolved: dict[str, Any] = trainer.config
-    assert "auto" not in json.dumps(resolved)
+    assert '"auto"' not in json.dumps(resolved)
     return resolved
 
 
