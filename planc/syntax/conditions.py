@@ -129,7 +129,8 @@ def _slip(source: Source, tokens: list[Token], at: int, operand: bool) -> tuple[
     if token.type == "COMPARE" and following.type == "EQUAL":
         meant = f"{text[0]}="
         return replacement(Span(source, token.start, following.end), f"`{meant}` in two parts", meant), 2
-    if token.type == "NAME" and operand and text in _GUARDS and not _is_first_on_line(source, token):
+    begins_line = _is_first_on_line(source, token) and following.type not in _BEGINS_OPERAND
+    if token.type == "NAME" and operand and text in _GUARDS and not begins_line:
         return _guard(Span(source, token.start, token.end)), 1
     word = text.split()[-1] if token.type == "QUANTITY" else ""
     if word in _GUARDS and not operand:  # the word behind a number is read as its unit

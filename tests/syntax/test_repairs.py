@@ -26,6 +26,7 @@ def mended(text: str, unsafe: bool = False) -> str:
         ("require 1 <= a.b + 2 <= 8 when c == d", "require 1 <= a.b + 2 and a.b + 2 <= 8 when c == d"),
         ("require a == b == c", "require a == b and b == c"),
         ("require (8 > a > 1) or b == c", "require (8 > a and a > 1) or b == c"),
+        ("forbid a == b\n  if 1 < c.d  because \"e\"", "forbid a == b\n  when 1 < c.d  because \"e\""),
         ("forbid a in [b c]", "forbid a in [b, c]"),
         ("forbid a in [b c d, e f]", "forbid a in [b, c, d, e, f]"),
         ("require a \u2264 8", "require a <= 8"),
