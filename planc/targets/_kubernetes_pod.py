@@ -82,7 +82,8 @@ def kind_of(plan: Plan) -> str:
 
 def name_of(plan: Plan) -> str:
     """What the job is called."""
-    return str(setting(plan, "name") or plan.name)
+    chosen = setting(plan, "name")
+    return plan.name if chosen is None else str(chosen)
 
 
 def own_launchers(plan: Plan) -> tuple[str, ...]:
@@ -120,7 +121,8 @@ def mount_parts(mount: str) -> tuple[str, str, str]:
 
 def job_of(plan: Plan, facts: Facts) -> Job:
     """The job of a plan without a fault."""
-    port = int((written(plan, "launch.env") or {}).get("MASTER_PORT", PORT))
+    # On one node a plan may say 0, for any free port; a container names none.
+    port = int((written(plan, "launch.env") or {}).get("MASTER_PORT", PORT)) or PORT
     name, kind, nodes = name_of(plan), kind_of(plan), facts["cluster.nodes"]
     files = _files(plan, facts)
     launcher = load_target(launcher_of(plan))

@@ -241,6 +241,15 @@ def test_shellcheck_finds_nothing_in_the_script_of_a_pod(tmp_path: Path) -> None
     assert (run.returncode, run.stdout.decode()) == (0, "")
 
 
+def test_a_port_of_nothing_is_no_port_of_a_container() -> None:
+    (pod,) = pods(found(compiled(launch='env { MASTER_PORT = "0" }', nodes=1), "PyTorchJob"))
+    assert [port["containerPort"] for port in pod["containers"][0]["ports"]] == [29500]
+
+
+def test_an_empty_name_is_none() -> None:
+    assert codes(tried('name = ""')) == ["PLN988"]
+
+
 def test_walltime_is_rounded_up_to_a_second() -> None:
     for kind, where in (("pytorchjob", "runPolicy"), ("job", "")):
         plan = compiled(f"kind = {kind}", "walltime = 90.001 s")
