@@ -124,6 +124,12 @@ def batch_of(facts: Facts) -> Batch:
     )
 
 
+def is_reached(facts: Facts) -> bool:
+    """Whether the replicas reach the global batch, as far as it is known; else that is the fault (PLN201)."""
+    data = facts["parallel.data"]
+    return not known(data) or batch_of(facts).is_reached_by(data)
+
+
 def data_with(facts: Facts) -> Callable[[int], int | None]:
     """Replicas if each took so many ranks; None if the world has a rest then, or the plan states another number."""
     world, stated = facts["world.size"], _written(facts, "parallel.data")
@@ -183,6 +189,12 @@ def _is_before_0_3(plan: Plan) -> bool:
         for choice in plan.targets
     )
     return stated < (0, 3) if stated is not None else as_toml
+
+
+def divides_world(facts: Facts) -> bool:
+    """Whether the tensor size divides the world, as far as both are known; else that is its fault (PLN101)."""
+    tensor, world = facts["parallel.tensor"], facts["world.size"]
+    return not (known(tensor) and known(world)) or _divides(tensor, world)
 
 
 def heads_fit(plan: Plan, facts: Facts) -> bool:

@@ -43,7 +43,7 @@ from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options, tensor_fits, use
+from planc.rules._numbers import divides_world, nearest, options, tensor_fits, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -52,17 +52,17 @@ from planc.rules.rule import Rule
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Heads that the tensor ranks cannot share out."""
     tensor, heads = facts["parallel.tensor"], facts["model.heads"]
-    if facts.engine.runtime == "deepspeed" or heads % tensor == 0:
+    if facts.engine.runtime == "deepspeed" or heads % tensor == 0 or not divides_world(facts):
         return
     span = place(plan, "parallel.tensor")
     sizes = nearest(tensor, tensor_fits(plan, facts))
     yield Diagnostic(
-        f"tensor size {count_text(tensor)} does not divide {count_text(heads)} attention heads",
+        f"tensor size {count_text(tensor)} does not divide {plural(heads, 'attention head')}",
         Label(
             span,
             f"{plural(heads, 'head')} / {plural(tensor, 'rank')} = {quotient_text(heads, tensor)} a rank",
         ),
-        related(plan, span, ("model.heads", f"{count_text(heads)} heads")),
+        related(plan, span, ("model.heads", plural(heads, "head"))),
         help=use(options("tensor", sizes)),
         fixes=each_size(plan, "parallel.tensor", sizes),
     )

@@ -47,7 +47,7 @@ from planc.diagnostics.amounts import count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options, tensor_fits, use
+from planc.rules._numbers import divides_world, nearest, options, tensor_fits, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules._variables import version
@@ -62,7 +62,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     Heads that the tensor size does not divide are PLN103's, and heads that are no multiple of the KV heads PLN111's.
     """
     tensor, heads, kv_heads = facts["parallel.tensor"], facts["model.heads"], facts["model.kv_heads"]
-    if facts.engine.runtime == "deepspeed" or plan.value("model.attention") == "mla":
+    if facts.engine.runtime == "deepspeed" or plan.value("model.attention") == "mla" or not divides_world(facts):
         return
     copied = _copies(plan, facts) and tensor % kv_heads == 0
     if kv_heads % tensor == 0 or copied or heads % tensor != 0 or heads % kv_heads != 0:

@@ -45,7 +45,17 @@ from planc.diagnostics.amounts import count_text, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import has_dense_layers, heads_fit, known, multiples, nearest, options, tensor_fits, use
+from planc.rules._numbers import (
+    divides_world,
+    has_dense_layers,
+    heads_fit,
+    known,
+    multiples,
+    nearest,
+    options,
+    tensor_fits,
+    use,
+)
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -56,10 +66,11 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if facts.engine.runtime == "deepspeed":
         return
     tensor, ffn = facts["parallel.tensor"], facts["model.ffn"]
-    if has_dense_layers(facts) and ffn % tensor != 0 and heads_fit(plan, facts):
+    suits = heads_fit(plan, facts) and divides_world(facts)
+    if has_dense_layers(facts) and ffn % tensor != 0 and suits:
         sizes = nearest(tensor, tensor_fits(plan, facts))
         yield _fault(plan, "parallel.tensor", "model.ffn", ("tensor size", tensor), ("FFN width", ffn), sizes)
-    elif (shared := _shared_width(facts)) % tensor != 0 and heads_fit(plan, facts):
+    elif (shared := _shared_width(facts)) % tensor != 0 and suits:
         fits = tensor_fits(plan, facts)
         sizes = nearest(tensor, lambda size: shared % size == 0 and fits(size))
         width = ("shared experts' width", shared)

@@ -26,7 +26,7 @@ from planc.diagnostics.amounts import count_text, either, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import multiples, nearest, options
+from planc.rules._numbers import known, multiples, nearest, options
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -37,8 +37,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     hidden, heads = facts["model.hidden"], facts["model.heads"]
     if hidden % heads == 0 or plan.is_written("model.head_dim") or plan.value("model.attention") == "mla":
         return
-    span = place(plan, "model.hidden")
-    widths, counts = multiples(hidden, heads), nearest(heads, lambda size: hidden % size == 0)
+    span, groups = place(plan, "model.hidden", "model.heads"), facts["model.kv_heads"]
+    groups = groups if known(groups) and plan.is_written("model.kv_heads") else 1
+    widths, counts = multiples(hidden, heads), nearest(heads, lambda size: hidden % size == 0 and size % groups == 0)
     choices = options("hidden", widths) + options("heads", counts)
     yield Diagnostic(
         f"{count_text(heads)} heads do not divide the hidden size {count_text(hidden)}",

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, plural, quotient_text
+from planc.diagnostics.amounts import agreeing, count_text, plural, quotient_text
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options, use
+from planc.rules._numbers import known, nearest, options, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -36,15 +36,18 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     heads, kv_heads = facts["model.heads"], facts["model.kv_heads"]
     if heads % kv_heads == 0 or plan.value("model.attention") == "mla":
         return
+    hidden = facts["model.hidden"]
+    if known(hidden) and hidden % heads != 0 and not plan.is_written("model.head_dim"):
+        return  # the heads themselves are at fault (PLN110)
     span = place(plan, "model.kv_heads", "model.heads")
     sizes = nearest(kv_heads, lambda size: heads % size == 0)
     yield Diagnostic(
-        f"{plural(heads, 'attention head')} are no multiple of {plural(kv_heads, 'KV head')}",
+        f"{plural(heads, 'attention head')} {agreeing(heads, 'are')} no multiple of {plural(kv_heads, 'KV head')}",
         Label(
             span,
             f"{count_text(heads)} / {count_text(kv_heads)} = {quotient_text(heads, kv_heads)} heads for each",
         ),
-        related(plan, span, ("model.heads", f"{count_text(heads)} heads")),
+        related(plan, span, ("model.heads", plural(heads, "head"))),
         help=use(options("kv_heads", sizes)),
         fixes=each_size(plan, "model.kv_heads", sizes),
     )

@@ -47,7 +47,7 @@ from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import nearest, options, tensor_fits, trained_only_by, use
+from planc.rules._numbers import divides_world, nearest, options, tensor_fits, trained_only_by, use
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -56,6 +56,8 @@ from planc.rules.rule import Rule
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Ranks that hold unlike shares of the attention; where others train the plan too, their rules have said so."""
     tensor, kv_heads = facts["parallel.tensor"], facts["model.kv_heads"]
+    if not divides_world(facts):
+        return
     neox = plan.emits("gpt-neox")  # whose own rule is stricter
     if neox or not trained_only_by(plan, "deepspeed") or kv_heads % tensor == 0 or facts["model.heads"] % kv_heads != 0:
         return

@@ -47,7 +47,7 @@ from planc.diagnostics.amounts import count_text, percent_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import known, world_agrees
+from planc.rules._numbers import is_reached, known, world_agrees
 from planc.rules._pipelines import advice, group_size, is_underfilled, smallest_group
 from planc.rules._places import place, related
 from planc.rules._repairs import fixes, helps
@@ -56,7 +56,7 @@ from planc.rules.rule import Rule
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A pipeline that its micro batches cannot fill."""
-    if not world_agrees(facts) or not is_underfilled(plan, facts):
+    if not world_agrees(facts) or not is_underfilled(plan, facts) or not is_reached(facts):
         return
     stages, passes = facts["parallel.pipeline"], facts["batch.accumulation"]
     span = place(plan, "parallel.pipeline")

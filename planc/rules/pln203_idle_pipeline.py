@@ -44,7 +44,7 @@ from planc.diagnostics.amounts import count_text, percent_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import chunks, world_agrees
+from planc.rules._numbers import chunks, is_reached, world_agrees
 from planc.rules._pipelines import IDLE_PERCENT, advice, is_underfilled
 from planc.rules._places import place, related
 from planc.rules._repairs import fixes, helps
@@ -57,6 +57,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return  # the label and the help have the arithmetic of these two
     idle = facts["pipeline.bubble"]
     if 100 * idle <= IDLE_PERCENT or is_underfilled(plan, facts) or not world_agrees(facts):
+        return
+    if not is_reached(facts):
         return
     stages, passes, virtual = facts["parallel.pipeline"], facts["batch.accumulation"], chunks(plan)
     span = place(plan, "parallel.pipeline")

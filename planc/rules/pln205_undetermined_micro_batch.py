@@ -44,6 +44,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.rules._batch import follows
 from planc.rules._numbers import known, world_agrees
+from planc.rules._pipelines import smallest_group
 from planc.rules._places import place, related
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -61,15 +62,31 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     share = samples // data
     span = place(plan, "batch.global")
     divisors = (micro for micro in range(1, min(share, _LARGEST) + 1) if share % micro == 0)
-    micros = tuple(islice(divisors, _LISTED))
+    listed = tuple(islice((micro for micro in divisors if _fills(plan, facts, share // micro)), _LISTED))
+    micros = tuple(micro for micro in listed if _fits(facts, micro, share // micro)) or listed
     pairs = [f"`micro = {count_text(micro)}` with {plural(share // micro, 'pass')}" for micro in micros]
     yield Diagnostic(
         f"global batch {count_text(samples)} leaves `micro` and `accumulation` open",
         Label(span, f"{count_text(samples)} / {plural(data, 'replica')} = micro x accumulation = {count_text(share)}"),
         related(plan, span, ("batch.micro", ""), ("batch.accumulation", "")),
-        help=(f"what would work: {', '.join(pairs)}",),
+        help=(f"what would work: {', '.join(pairs)}",) if pairs else (),
         fixes=each_size(plan, "batch.micro", micros),
     )
+
+
+def _fills(plan: Plan, facts: Facts, passes: int) -> bool:
+    """Whether so many passes fill the pipeline, as far as it is known (PLN202)."""
+    stages, schedule = facts["parallel.pipeline"], facts["pipeline"]
+    if not (known(stages) and known(schedule)) or (schedule == "interleaved" and facts.engine.runtime == "fsdp2"):
+        return True
+    return bool(stages <= smallest_group(plan, facts, stages, passes))
+
+
+def _fits(facts: Facts, micro: int, passes: int) -> bool:
+    """Whether a card holds such micro batches, as far as it is known (PLN304)."""
+    changed = facts.changed({"batch.micro": micro, "batch.accumulation": passes})
+    total, capacity = changed["memory.total"], changed["memory.capacity"]
+    return not (known(total) and known(capacity)) or bool(total <= capacity)
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("batch.global", "parallel.data"))

@@ -48,7 +48,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.arithmetic import divide
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import known, nearest, options, tensor_fits, tensor_suits
+from planc.rules._numbers import divides_world, known, nearest, options, tensor_fits, tensor_suits
 from planc.rules._places import place, related
 from planc.rules._repairs import Repair, fixes, helps, writing
 from planc.rules.rule import Rule
@@ -56,7 +56,7 @@ from planc.rules.rule import Rule
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """Groups of consecutive ranks that lie in more than one domain."""
-    if facts["parallel.straddling"] == 0:
+    if facts["parallel.straddling"] == 0 or not divides_world(facts):
         return
     tensor, domain = facts["parallel.tensor"], facts["cluster.domain"]
     is_node = domain == facts["cluster.gpus_per_node"]

@@ -82,7 +82,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 def _ends_early(plan: Plan, facts: Facts, total: Amount) -> bool:
     """Whether the written total is what is too short, for the run as well: PLN703 says so."""
-    steps, run = _steps(plan, facts, total), facts["train.steps"]
+    duration = facts["train.duration"]
+    steps, run = _steps(plan, facts, total), _steps(plan, facts, duration) if known(duration) else None
     falls = plan.value("schedule") in ("linear", "cosine", "wsd") and plan.value("schedule.minimum") in (None, 0)
     return bool(falls and plan.is_written("schedule.total") and known(steps) and known(run) and ceil(steps) < run)
 

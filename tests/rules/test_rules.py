@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.diagnostics.diagnostic import Diagnostic, Fix, Severity
 from planc.rules import all_rules
 from tests.analysis import Analysis, analysis_of, analysis_of_file
 from tests.analysis import faults as all_faults
@@ -137,13 +138,33 @@ def test_help_names_values_that_work(name: str) -> None:
                 assert left == [], f"{change} leaves {left}"
 
 
+def mended(fix: Fix) -> str:
+    """The text of the case with a fix applied."""
+    text = fix.edits[0].span.source.text
+    for edit in sorted(fix.edits, key=lambda edit: edit.span.start, reverse=True):
+        text = text[: edit.span.start] + edit.text + text[edit.span.end :]
+    return text
+
+
+@pytest.mark.parametrize("name", ERR)
+def test_fixes_mend(name: str) -> None:
+    """Each by itself: what it was offered for is gone, unless the case has the same fault in other places."""
+    found = faults(analysis_of_file(FOLDER / name))
+    for diagnostic in found:
+        others = Counter(fault.code for fault in found)[diagnostic.code] - 1
+        for fix in diagnostic.fixes:
+            left = Counter(fault.code for fault in faults(analysis_of(mended(fix))))
+            assert left[diagnostic.code] <= others, fix.title
+            assert all(code < "PLN010" or "PLN012" < code for code in left), fix.title
+
+
 def test_most_rules_propose_what_can_be_tried() -> None:
     tried = {
         diagnostic.code
         for name in ERR
         for diagnostic in faults(analysis_of_file(FOLDER / name))
-        for text in diagnostic.help
-        if any(changed(diagnostic, change) is not None for change in changes(text))
+        if diagnostic.fixes
+        or any(changed(diagnostic, change) is not None for text in diagnostic.help for change in changes(text))
     }
     rules = [rule for rule in all_rules() if rule.severity is not Severity.INFO]  # advice need not be a value
     assert 0.9 * len(rules) <= len(tried), {rule.code for rule in rules} - tried
