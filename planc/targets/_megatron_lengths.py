@@ -84,7 +84,7 @@ def obstacles(plan: Plan, facts: Facts) -> Iterator[Obstacle]:
 
 
 def _grows(plan: Plan) -> bool:
-    return written(plan, "batch.ramp") == "linear"
+    return bool(written(plan, "batch.ramp") == "linear")
 
 
 def _is_set(plan: Plan, path: str) -> bool:
