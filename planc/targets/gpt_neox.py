@@ -85,8 +85,7 @@ RUN = fault(
     example=_page(f"{_RUN}  {_EMIT}"),
     instead=_page(_REST),
     fix="write what the help names.",
-    source="gpt-neox, megatron/training.py, megatron/learning_rates.py, megatron/neox_arguments/arguments.py; "
-    "deepspeed/launcher/runner.py.",
+    source="gpt-neox, megatron/{training,learning_rates}.py, arguments.py; deepspeed/launcher/runner.py.",
     versions=_VERSIONS,
 )
 
@@ -95,7 +94,7 @@ LEFT = fault(
     "left-to-gpt-neox",
     "Some written fields have no key in gpt-neox's file.",
     why="the plan still checks and counts with these fields; nothing makes gpt-neox obey them.",
-    example=_page(f"train {{ compile = true }}  {_REST}"),
+    example=_page(f'dataset {{ name = "pile" }}  {_REST}'),
     instead=_page(_REST),
     fix="nothing, if the run does as the plan says; the note lists the fields.",
     source="gpt-neox, configs/neox_arguments.md.",

@@ -77,7 +77,7 @@ LEFT = fault(
     "left-to-nanotron",
     "Some written fields have no key in nanotron's file.",
     why="the plan still checks and counts with these fields; nothing makes nanotron obey them.",
-    example=_page(f"train {{ compile = true }}\n      {_REST}"),
+    example=_page(f"profile {{ start = 5 steps  length = 2 steps }}\n      {_REST}"),
     instead=_page(),
     fix="nothing, if the run does as the plan says; the note lists the fields.",
     source="nanotron, config/config.py.",
