@@ -34,6 +34,7 @@ class Sizes(NamedTuple):
     experts: int = 0
     top_k: int = 0
     expert_ffn: int = 0
+    tied: bool = False
 
 
 #: Sizes by module and flavor.
@@ -42,10 +43,10 @@ FLAVORS: dict[tuple[str, str], Sizes] = {
     ("llama3", "8B"): Sizes(32, 4096, 32, 8, 128, 14336, 128256),
     ("llama3", "70B"): Sizes(80, 8192, 64, 8, 128, 28672, 128256),
     ("llama3", "405B"): Sizes(126, 16384, 128, 8, 128, 53248, 128256),
-    ("qwen3", "debugmodel"): Sizes(8, 256, 16, 8, 128, 3072, 2048),
-    ("qwen3", "0.6B"): Sizes(28, 1024, 16, 8, 128, 3072, 151936),
-    ("qwen3", "1.7B"): Sizes(28, 2048, 16, 8, 128, 6144, 151936),
-    ("qwen3", "4B"): Sizes(36, 2560, 32, 8, 128, 9728, 151936),
+    ("qwen3", "debugmodel"): Sizes(8, 256, 16, 8, 128, 3072, 2048, tied=True),
+    ("qwen3", "0.6B"): Sizes(28, 1024, 16, 8, 128, 3072, 151936, tied=True),
+    ("qwen3", "1.7B"): Sizes(28, 2048, 16, 8, 128, 6144, 151936, tied=True),
+    ("qwen3", "4B"): Sizes(36, 2560, 32, 8, 128, 9728, 151936, tied=True),
     ("qwen3", "8B"): Sizes(36, 4096, 32, 8, 128, 12288, 151936),
     ("qwen3", "14B"): Sizes(40, 5120, 40, 8, 128, 17408, 151936),
     ("qwen3", "32B"): Sizes(64, 5120, 64, 8, 128, 25600, 151936),
@@ -102,7 +103,7 @@ _MODULES = {
 _FIELDS = {
     "layers": "model.layers", "hidden": "model.hidden", "heads": "model.heads", "kv_heads": "model.kv_heads",
     "head_dim": "model.head_dim", "ffn": "model.ffn", "vocab": "model.vocab", "experts": "model.experts.count",
-    "top_k": "model.experts.top_k", "expert_ffn": "model.experts.ffn",
+    "top_k": "model.experts.top_k", "expert_ffn": "model.experts.ffn", "tied": "model.tied",
 }  # fmt: skip
 
 
@@ -170,7 +171,8 @@ def trained(plan: Plan) -> Trained | Mismatch:
             return _MTP
         field = _differing(plan, known)
         if field is not None:
-            theirs, ours = getattr(FLAVORS[known], field), written(plan, _FIELDS[field]) or 0
+            values = (getattr(FLAVORS[known], field), written(plan, _FIELDS[field]) or 0)
+            theirs, ours = (str(value).lower() for value in values)
             message = f"`{flavor}` of torchtitan has {theirs} as `{field}`, the model {ours}"
             return Mismatch("model", message, "leave `flavor` out, or name one of the model's sizes")
     return Trained(module, flavor, known)
@@ -208,6 +210,7 @@ def _differing(plan: Plan, key: tuple[str, str]) -> str | None:
     """The first size in which the model and a flavor differ, other than a faulty one."""
     for name, size in FLAVORS[key]._asdict().items():
         own: Any = written(plan, _FIELDS[name])
-        if own != size if size != 0 else name == "experts" and own:
+        is_compared = size != 0 or name == "tied"
+        if own != size if is_compared else name == "experts" and own:
             return name
     return None

@@ -199,7 +199,7 @@ def test_flavors_have_the_sizes_of_the_table(key: tuple[str, str]) -> None:
     assert FLAVORS[key] == Sizes(
         len(model.layers), model.dim, heads, 0 if latent else attention.n_kv_heads or heads,
         0 if latent else attention.head_dim or attention.qkv_linear.head_dim, dense[0] if dense else 0,
-        model.vocab_size, *experts,
+        model.vocab_size, *experts, bool(getattr(model, "enable_weight_tying", False)),
     )  # fmt: skip
 
 
@@ -221,6 +221,7 @@ def test_old_flavors_have_the_sizes_of_the_table(key: tuple[str, str]) -> None:
     assert (model.n_layers, model.dim, model.n_heads, model.vocab_size) == (
         sizes.layers, sizes.hidden, sizes.heads, sizes.vocab,
     )  # fmt: skip
+    assert bool(getattr(model, "enable_weight_tying", False)) is sizes.tied
     if sizes.experts:
         assert (model.moe_args.num_experts, model.moe_args.top_k) == (sizes.experts, sizes.top_k)
     if sizes.kv_heads:
