@@ -34,6 +34,9 @@ _LIKE_VERBS: dict[str, tuple[str, ...]] = {
     "forbid": ("deny", "denies", "disallow", "prohibit", "reject", "refuse", "ban", "block", "never", "error", "fail"),
     "warn": ("caution", "notice", "advise"),
 }
+_ANY_VERB = frozenset(
+    word for verbs in (_VERBS, _LIKE_VERBS) for verb, words in verbs.items() for word in (verb, *words)
+)
 #: What goes on with a rule in its next line, well or badly written.
 _GOES_ON = (*_GUARDS, "when", "and", "or", "not", "in", "because", "unless")
 _BEGINS_OPERAND = ("NAME", "QUANTITY", "STRING", "LITERAL", "LPAR", "NOT")
@@ -52,7 +55,7 @@ class Condition(NamedTuple):
 
 def conditions(source: Source, tokens: list[Token]) -> Iterator[Condition]:
     """The conditions among the tokens of a block, in their order."""
-    is_policy = source.text[tokens[0].start : tokens[0].end] == "policy"
+    is_policy = _is_policy(source, tokens)
     at = 0
     while at < len(tokens):
         at += 1
@@ -60,16 +63,35 @@ def conditions(source: Source, tokens: list[Token]) -> Iterator[Condition]:
             found = _condition(source, tokens, at)
             yield found
             at = max(at, found.end)
-        elif is_policy and _begins_rule(source, tokens, at - 1):
+        elif tokens[at - 1].type == "NAME" and _begins_rule(source, tokens, at - 1, is_policy):
             end = _condition(source, tokens, at).end
             end += 2 * ([token.type for token in tokens[end : end + 2]] == ["BECAUSE", "STRING"])
             yield Condition(at - 1, end, _verb(Span(source, tokens[at - 1].start, tokens[at - 1].end)))
             at = max(at, end)
 
 
-def _begins_rule(source: Source, tokens: list[Token], at: int) -> bool:
-    """Whether a name stands where the verb of a rule is due: before an operand in its line."""
-    if not 0 < at < len(tokens) - 2 or tokens[at].type != "NAME" or tokens[at + 1].type not in _BEGINS_OPERAND:
+def may_hold_rules(source: Source, tokens: list[Token]) -> bool:
+    """Whether the tokens of a block have conditions; a plan has some where it narrows a policy."""
+    return _is_policy(source, tokens) or any(
+        token.type == "VERB" or (token.type == "NAME" and _begins_rule(source, tokens, at, is_policy=False))
+        for at, token in enumerate(tokens)
+    )
+
+
+def _is_policy(source: Source, tokens: list[Token]) -> bool:
+    return tokens[0].type == "KIND" and source.text[tokens[0].start : tokens[0].end] == "policy"
+
+
+def _begins_rule(source: Source, tokens: list[Token], at: int, is_policy: bool) -> bool:
+    """Whether a name stands where the verb of a rule is due: before an operand in its line.
+
+    Outside a policy only a word that is like a verb can be meant as one, and only behind the name of a rule.
+    """
+    if not 0 < at < len(tokens) - 2 or tokens[at + 1].type not in _BEGINS_OPERAND:
+        return False
+    if not is_policy and (
+        tokens[at - 1].type != "EQUAL" or source.text[tokens[at].start : tokens[at].end].lower() not in _ANY_VERB
+    ):
         return False
     if source.text[tokens[at].start : tokens[at].end].lower() in _GOES_ON:
         return False

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.source import MAX_BYTES, Source, Span
 from planc.syntax import errors, nodes
-from planc.syntax.conditions import conditions
+from planc.syntax.conditions import conditions, may_hold_rules
 from planc.syntax.faults import FILE_TOO_LARGE, NESTED_TOO_DEEPLY
 from planc.syntax.lexer import END, ERROR, MAX_NESTING, Lexer, Token
 
@@ -217,8 +217,7 @@ def _read_segment(source: Source, tables: _Tables, segment: list[Token], diagnos
 
 def _without_slips(source: Source, segment: list[Token], diagnostics: list[Diagnostic]) -> list[Token]:
     """The tokens with one BAD in place of each condition of a rule that has a slip in it, which is reported."""
-    is_policy = segment[0].type == "KIND" and _text(source, segment[0]) == "policy"
-    if not is_policy and not any(token.type == "VERB" for token in segment):
+    if not may_hold_rules(source, segment):
         return segment
     tokens: list[Any] = []
     at = 0

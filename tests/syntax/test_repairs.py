@@ -56,6 +56,11 @@ def test_an_entry_that_can_mean_one_thing_is_mended(written: str, meant: str) ->
     assert mended(f"plan p {{ {written} }}") == f"plan p {{ {meant} }}"
 
 
+def test_a_policy_that_a_plan_narrows_is_one_too() -> None:
+    text = "plan p { policies = [house { a = requires b.c == d }]  emit = [slurm { b = only }] }"
+    assert mended(text) == text.replace("requires", "require")
+
+
 @pytest.mark.parametrize("word", ["deny", "never"])
 def test_another_word_for_a_verb_is_a_guess(word: str) -> None:
     text = f"policy p {{ x = {word} a == b }}"
