@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.facts.facts import Facts
-from planc.plan.model import Plan
+from planc.plan.model import Plan, Record
 from planc.plan.schema import Field, Type
 from planc.targets._faults import LAUNCH_FAULTS, MISSING_SCRIPT, example, fault
 from planc.targets._launch import check_launch, choice_of, is_unset, launch_values, written
@@ -124,7 +124,9 @@ def _is_faulty(plan: Plan, path: str) -> bool:
 
 def _said(plan: Plan, model: Trained | Mismatch) -> set[str]:
     """Paths of the fields that the settings say, or that have a fault of their own where they cannot."""
-    said = {f"{section}.{name}" for section in _SAID_WHOLE for name in plan[section].value or ()} | set(_SAID_WHOLE)
+    sections = {section: plan[section].value for section in _SAID_WHOLE}
+    whole = {section: value for section, value in sections.items() if isinstance(value, Record)}  # a faulty one is Unknown
+    said = {f"{section}.{name}" for section, value in whole.items() for name in value} | set(_SAID_WHOLE)
     said |= {
         "train.duration", "train.seed", "train.deterministic", "train.compile", "dataset.path", "dataset.workers",
         "adapter", "checkpoint.every", "checkpoint.directory", "checkpoint.keep", "checkpoint.async",
