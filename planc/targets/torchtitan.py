@@ -125,7 +125,7 @@ def _is_faulty(plan: Plan, path: str) -> bool:
 def _said(plan: Plan, model: Trained | Mismatch) -> set[str]:
     """Paths of the fields that the settings say, or that have a fault of their own where they cannot."""
     sections = {section: plan[section].value for section in _SAID_WHOLE}
-    whole = {section: value for section, value in sections.items() if isinstance(value, Record)}  # a faulty one is Unknown
+    whole = {section: value for section, value in sections.items() if isinstance(value, Record)}
     said = {f"{section}.{name}" for section, value in whole.items() for name in value} | set(_SAID_WHOLE)
     said |= {
         "train.duration", "train.seed", "train.deterministic", "train.compile", "dataset.path", "dataset.workers",
