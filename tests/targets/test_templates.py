@@ -30,7 +30,7 @@ def misplaced(text: str) -> list[str]:
         if match:
             of_comment = match[1].strip().endswith("| comment")
             plain = of_comment or match[1].strip() == "header" or match[1].strip().endswith("| bare")
-            word_starts = text[at - 1] in " \t\n=" or text[:at].endswith("--")
+            word_starts = text[at - 1] in " \t\n=" or text[:at].endswith(("--", "=("))
             if (
                 (comment and not plain)
                 or (of_comment and not comment)
