@@ -52,6 +52,8 @@ plan tokens from run { batch { global = 1 tokens } }
     found = {(one.code, one.message) for one in analysis_of(text).diagnostics}
     assert {
         ("PLN015", "1 token is no whole number of samples"),
+        ("PLN103", "tensor size 2 does not divide 1 attention head"),
         ("PLN106", "2 stages do not divide 1 layer"),
+        ("PLN111", "1 attention head is no multiple of 2 KV heads"),
         ("PLN802", "1 sample fills no batch of 64"),
     } <= found
