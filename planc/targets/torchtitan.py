@@ -36,8 +36,7 @@ LAYOUT = fault(
     example=example(f"shard {{ stage = 1 }}  {_EMIT}"),
     instead=example(f"shard {{ stage = 2 }}  {_EMIT}"),
     fix="use what the help names, or emit another trainer.",
-    source="torchtitan/config/configs.py, distributed/parallel_dims.py, fsdp.py, pipeline_parallel.py and "
-    "activation_checkpoint.py.",
+    source="torchtitan/config/configs.py; torchtitan/distributed; torchtitan/trainer.py.",
     versions=_VERSIONS,
 )
 
@@ -87,7 +86,7 @@ LEFT = fault(
     "Some written fields have no place in torchtitan's settings; the configuration has to follow them.",
     why="torchtitan knows data sets by registered names, and a module of one's own makes its model and its products as "
     "it will. The plan still checks and counts with these fields; nothing makes the run obey them.",
-    example=example(f'shard {{ stage = 3 }}  dataset {{ name = "pile"  shards = 30 }}  {_EMIT}'),
+    example=example(f'shard {{ stage = 3 }}  dataset {{ name = "pile"  shards = 32 }}  {_EMIT}'),
     instead=example(f"shard {{ stage = 3 }}  {_EMIT}"),
     fix="nothing, if the configuration does as the plan says; the note lists the fields.",
     source="torchtitan/hf_datasets/text_datasets.py; config/manager.py.",
