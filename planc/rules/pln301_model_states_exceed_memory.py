@@ -52,7 +52,7 @@ from planc.rules._places import place, related
 from planc.rules._repairs import Repair, fixes, helps, writing
 from planc.rules.rule import Rule
 
-_TRIED = 8  # numbers of nodes that are looked at
+_STEPS, _TRIED = 1024, 8  # numbers of nodes that are looked at, and those of which the memory is worked out
 _MANY = 10**30  # ranks that share so many ways that nothing is left of what is shared
 
 
@@ -177,7 +177,7 @@ def _nodes(plan: Plan, facts: Facts, stage: int, measure: str) -> int | None:
     fewest, batch = max(-(-replicas * replica // gpus), own + 1), batch_of(facts)
     at_fault = known(facts["parallel.data"]) and not batch.is_reached_by(facts["parallel.data"])
     tried = 0
-    for nodes in range(fewest, 2 * fewest + replica):
+    for nodes in range(fewest, fewest + _STEPS):
         data, left = divmod(nodes * gpus, replica)
         if left or not (at_fault or batch.is_reached_by(data)) or not _divides_experts(facts, nodes * gpus):
             continue

@@ -47,3 +47,12 @@ def test_huge_numbers_are_explained() -> None:
         for number in explain(plan, None).numbers:
             assert len(number.text) < 200
             assert len(str(plain(number.value))) < 2000
+
+
+def test_no_search_for_what_fits_a_huge_model_is_long() -> None:
+    text = PLAN.replace(f"vocab = {HUGE}", "vocab = 99999999999999999999").replace(f"nodes = {HUGE}", "nodes = 2")
+    text = text.replace(f"hidden = {HUGE}", "hidden = 4096").replace(f"ffn = {HUGE}", "ffn = 4096")
+    start = time.perf_counter()
+    found = {diagnostic.code for diagnostic in analysis_of(text).diagnostics}
+    assert time.perf_counter() - start < 5
+    assert "PLN301" in found
