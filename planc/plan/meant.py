@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from planc.diagnostics.names import nearest, slip
-from planc.plan.schema import SECTIONS, TARGETS, WRITTEN_OTHERWISE, Field
+from planc.plan.schema import SECTIONS, TARGET_BLOCKS, WRITTEN_OTHERWISE, Field
 
 #: A name that may mean more fields than this is left without a guess.
 _MOST = 3
@@ -45,7 +45,7 @@ def advice(kind: str, word: str) -> tuple[str, ...]:
     name = _folded(word)
     if kind in _index().variants and name in _SETTINGS_KEYS:
         return (f"its fields stand in `{kind}` itself",)
-    if kind in ("plan", "template") and word in TARGETS:
+    if kind in ("plan", "template") and word in TARGET_BLOCKS:
         return (f"a target stands in `emit`: `emit = [{word}]`, or `emit = [{word} {{ ... }}]` with options",)
     found = meant(kind, word)
     if not found:

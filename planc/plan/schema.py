@@ -490,10 +490,7 @@ TRAINERS: dict[str, str] = {
 }  # fmt: skip
 
 #: Targets of the language that a later version of planc writes; a plan that names one draws a warning, not a fault.
-ANNOUNCED = (
-    "megatron", "megatron-bridge", "torchtitan", "nanotron", "gpt-neox", "lightning", "ray-train", "transformers",
-    "fsdp2", "deepspeed-launcher", "kubernetes", "skypilot", "torchx",
-)  # fmt: skip
+ANNOUNCED = ("megatron-bridge", "lightning", "ray-train", "skypilot", "torchx")
 
 #: Other names of fields whose value is written differently here: what to know about it.
 WRITTEN_OTHERWISE: dict[str, str] = {
@@ -548,7 +545,12 @@ WRITTEN_OTHERWISE: dict[str, str] = {
 }
 
 #: Every target of the language: what a rule may look for in `emit`.
-TARGETS = tuple(dict.fromkeys((*TRAINERS, "torchrun", "slurm", *ANNOUNCED)))
+TARGETS = tuple(
+    dict.fromkeys((*TRAINERS, "torchrun", "deepspeed-launcher", "slurm", "kubernetes", "env", *ANNOUNCED))
+)
+
+#: Targets for which nobody takes a block of their name: `env { ... }` is `launch.env`.
+TARGET_BLOCKS = frozenset(TARGETS) - {"env"}
 
 _AXES = ("tensor", "context", "expert", "pipeline", "data", "shard")
 

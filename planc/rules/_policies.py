@@ -72,12 +72,13 @@ def _diagnostic(plan: Plan, facts: Facts, rule: PolicyRule) -> Diagnostic:
 
 def _condition(rule: PolicyRule, deciding: list[Part]) -> str:
     """The condition of a rule as a message quotes it: the first part that decides where the whole is too long."""
+    is_named = rule.name.rpartition(".")[2][:1].isalpha() and "." in rule.name
+    place = "" if is_named else f" in its line {rule.span.line}"  # two have to differ
     for text in (rule.text, *(part.text for part in deciding)):
         in_a_line = " ".join(text.split())
         if len(in_a_line) <= _LONGEST[0] and in_a_line.count(" ") < _LONGEST[1] and "#" not in text:
-            return f"`{in_a_line}`"
-    is_named = rule.name.rpartition(".")[2][:1].isalpha() and "." in rule.name
-    return "its condition" if is_named else f"the condition in its line {rule.span.line}"  # two have to differ
+            return f"`{in_a_line}`" if text == rule.text else f"`{in_a_line}`{place}"
+    return "its condition" if is_named else f"the condition{place}"
 
 
 def _place(plan: Plan, paths: tuple[str, ...]) -> Span:

@@ -46,7 +46,7 @@ from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
-from planc.plan.model import Plan
+from planc.plan.model import Plan, Unknown
 from planc.plan.quantities import amount_text, amount_words
 from planc.plan.units import SAMPLES, STEPS, TOKENS, Amount
 from planc.rules._numbers import known
@@ -81,11 +81,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _ends_early(plan: Plan, facts: Facts, total: Amount) -> bool:
-    """Whether the written total is what is too short, for the run as well: PLN703 says so."""
-    duration = facts["train.duration"]
+    """Whether the written total is what is too short, for the run as well (PLN703), as far as one can tell."""
+    duration, minimum, kind = facts["train.duration"], plan.value("schedule.minimum"), facts["schedule"]
+    if isinstance(duration, Unknown) and duration.unset:
+        return False
+    falls = not known(kind) or (kind in ("linear", "cosine", "wsd") and (not known(minimum) or minimum == 0))
     steps, run = _steps(plan, facts, total), _steps(plan, facts, duration) if known(duration) else None
-    falls = plan.value("schedule") in ("linear", "cosine", "wsd") and plan.value("schedule.minimum") in (None, 0)
-    return bool(falls and plan.is_written("schedule.total") and known(steps) and known(run) and ceil(steps) < run)
+    is_as_long = known(steps) and known(run) and run <= ceil(steps)
+    return bool(falls and plan.is_written("schedule.total") and not is_as_long)
 
 
 def _steps(plan: Plan, facts: Facts, amount: Amount) -> Any:

@@ -213,6 +213,6 @@ def test_two_rules_without_a_name_are_two_faults_at_one_place() -> None:
     first, second = faults(analysis_of(text))
     assert first.primary.span == second.primary.span
     assert (first.message, second.message) == (
-        "policy `house` requires the condition in its line 25",
-        "policy `house` requires the condition in its line 26",
+        "policy `house` requires `parallel.pipeline <= 2` in its line 25",
+        "policy `house` requires `parallel.pipeline <= 2` in its line 26",
     )
