@@ -74,10 +74,11 @@ def _condition(rule: PolicyRule, deciding: list[Part]) -> str:
     """The condition of a rule as a message quotes it: the first part that decides where the whole is too long."""
     is_named = rule.name.rpartition(".")[2][:1].isalpha() and "." in rule.name
     place = "" if is_named else f" in its line {rule.span.line}"  # two have to differ
-    for text in (rule.text, *(part.text for part in deciding)):
+    for text, behind in ((rule.text, ""), *((part.text, place) for part in deciding)):
         in_a_line = " ".join(text.split())
-        if len(in_a_line) <= _LONGEST[0] and in_a_line.count(" ") < _LONGEST[1] and "#" not in text:
-            return f"`{in_a_line}`" if text == rule.text else f"`{in_a_line}`{place}"
+        num_words = len(in_a_line.split()) + len(behind.split())
+        if len(in_a_line) <= _LONGEST[0] and num_words <= _LONGEST[1] and "#" not in text:
+            return f"`{in_a_line}`{behind}"
     return "its condition" if is_named else f"the condition{place}"
 
 
