@@ -17,7 +17,7 @@ from tests.commands.cli import CLEAN, command, environment, planc
 
 def test_the_list_of_rules(tmp_path: Path) -> None:
     lines = planc("rule", cwd=tmp_path).stdout.splitlines()
-    form = r"PLN\d{3}  [a-z0-9-]+ +(error|warning|info) +([A-Z`]|accelerate |torchtitan ).*\."
+    form = r"PLN\d{3}  [a-z0-9-]+ +(error|warning|info) +([A-Z`]|(accelerate|torchtitan|gpt-neox|nanotron|srun) ).*\."
     assert all(re.fullmatch(form, line) for line in lines)
     codes = [line.split()[0] for line in lines]
     assert codes == sorted(set(codes))
