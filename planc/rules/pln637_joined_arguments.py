@@ -36,9 +36,7 @@ Versions: all.
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
@@ -56,7 +54,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             continue
         words = _words(text)
         span = _place(plan, text)
-        shown = ", ".join(map(json.dumps, words))
+        shown = ", ".join(map(_quoted, words))
         yield Diagnostic(
             f"{len(words)} words in one argument of the program",
             Label(span, "it arrives as one word"),
@@ -66,22 +64,31 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _words(text: str) -> list[str]:
+    import shlex
+
     try:
         return shlex.split(text)
     except ValueError:  # a quotation that does not end
         return text.split()
 
 
+def _quoted(text: str) -> str:
+    """A text as a plan writes it."""
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
+
+
 def _place(plan: Plan, text: str) -> Span:
     """Where the text stands among the arguments; their entry if it is not found."""
     entry = place(plan, "launch.args", "launch")
-    start = entry.text.find(json.dumps(text))
-    return entry if start < 0 else Span(entry.source, entry.start + start, entry.start + start + len(json.dumps(text)))
+    start = entry.text.find(_quoted(text))
+    return entry if start < 0 else Span(entry.source, entry.start + start, entry.start + start + len(_quoted(text)))
 
 
 def _fix(plan: Plan, span: Span, text: str, shown: str) -> tuple[Fix, ...]:
     own = plan["launch.args"].origin is Origin.WRITTEN and span.source is plan.span.source
-    if not own or span.text != json.dumps(text):
+    if not own or span.text != _quoted(text):
         return ()
     return (Fix(f"write `{shown}`", (Edit(span, shown),), safe=False),)
 
