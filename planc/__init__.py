@@ -31,7 +31,8 @@ right:
 - `format/` gives a text its canonical layout, from its tokens and comments (`pieces.py`) over words and line breaks
   (`layout.py`) to columns (`columns.py`).
 - `compiler.py` is the pipeline on one screen, `kinds.py` lists all that it can report; `explanation.py` and
-  `manifest.py` put its result into what `explain` shows and `compile` leaves beside its files. `commands/` is the only
+  `manifest.py` put its result into what `explain` shows and `compile` leaves beside its files, and `verifying.py` lists
+  what no file can tell of the machines. `commands/` is the only
   part that reads, writes, prints or exits; `resources.py` finds the data that is shipped. `catalogue/` holds GPUs and
   models and `policies/` policies, in the language itself.
 - `reporting/` decides what is said of what was found: `configuration.py` (read by `configuration_text.py`),

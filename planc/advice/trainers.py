@@ -8,7 +8,8 @@ from typing import NamedTuple
 class Trainer(NamedTuple):
     """A trainer's means.
 
-    emit: the targets of a plan for it. script: what its plan starts, unless it says so itself.
+    emit: the targets of a plan for it. script: what its plan starts, unless it says so itself;
+        empty where the trainer has a program of its own.
     stages: of ZeRO that it has with one pipeline stage, and `pipeline_stages` with several (none: it has no pipeline).
     hybrid: shares within groups and replicates over them. recompute: which kinds, from the cheapest.
     blocks: full recomputation may be of some layers of a stage alone.
@@ -40,11 +41,11 @@ TRAINERS: dict[str, Trainer] = {
         ("none", "full"),
     ),
     "megatron": Trainer(
-        "megatron", ("megatron", "torchrun"), "pretrain_gpt.py", (0, 1), (0, 1), False, True, True, True, "ring", True,
+        "megatron", ("megatron",), "pretrain_gpt.py", (0, 1), (0, 1), False, True, True, True, "ring", True,
         ("none", "selective", "full"), True,
     ),
     "torchtitan": Trainer(
-        "torchtitan", ("torchtitan", "torchrun"), "train.py", (2, 3), (2,), True, True, True, True, "all-gather",
+        "torchtitan", ("torchtitan",), "", (2, 3), (2,), True, True, True, True, "all-gather",
         True, ("none", "selective", "full"),
     ),
 }  # fmt: skip

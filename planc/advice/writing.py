@@ -7,7 +7,6 @@ from typing import NamedTuple
 from planc.advice.layouts import AXES, Layout, Question, replicas
 from planc.advice.trainers import Trainer
 from planc.format.formatting import format_text
-from planc.targets import target_names
 
 
 class Given(NamedTuple):
@@ -80,11 +79,5 @@ def _schedule(layout: Layout) -> str:
 
 
 def _ends(given: Given, trainer: Trainer) -> str:
-    lines = f'  launch {{ script = "{trainer.script}" }}\n' if given.launches else ""
-    if not given.emits:
-        return lines
-    targets = ", ".join(trainer.emit)
-    if trainer.emit[0] in target_names():
-        return f"{lines}  emit = [{targets}]\n"
-    reason = f"planc writes the launcher, the flags of {trainer.name} are up to you"
-    return f"{lines}  emit = [{targets}]  # planc: allow PLN018 -- {reason}\n"
+    lines = f'  launch {{ script = "{trainer.script}" }}\n' if given.launches and trainer.script else ""
+    return f"{lines}  emit = [{', '.join(trainer.emit)}]\n" if given.emits else lines

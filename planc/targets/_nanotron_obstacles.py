@@ -13,7 +13,7 @@ from planc.plan.model import Plan, Unknown
 from planc.plan.units import EPOCHS, STEPS
 from planc.targets._deepspeed_schedule import Obstacle as ScheduleObstacle
 from planc.targets._deepspeed_schedule import course, steps_of
-from planc.targets._launch import is_unset, written
+from planc.targets._launch import bare_starter, is_unset, written
 from planc.targets._nanotron_config import STYLES
 
 
@@ -25,9 +25,6 @@ class Obstacle(NamedTuple):
     message: str
     help: str
 
-
-#: Targets that start the program themselves.
-_STARTERS = ("accelerate", "deepspeed-launcher", "kubernetes", "ray-train", "skypilot", "slurm", "torchrun", "torchx")
 
 #: Required by nanotron's classes, which have no default for them: where it is blamed, and what is written.
 _REQUIRED = (
@@ -73,12 +70,11 @@ def _launch(plan: Plan) -> Iterator[Obstacle]:
     if plan.is_written("launch.timeout") and written(plan, "launch.timeout") is not None:
         yield Obstacle("run", "launch.timeout", "nanotron waits as long as torch does", "remove it")
     named = any(argument.startswith("--config-file") for argument in written(plan, "launch.args") or ())
-    for choice in plan.targets:
-        if choice.name in _STARTERS and not named and not is_unset(plan, "launch.script"):
-            message = f"`{choice.name}` starts the program without nanotron.yaml"
-            help = f'write `args = ["--config-file", ".../nanotron.yaml"]`, or leave `{choice.name}` out'
-            yield Obstacle("run", "launch.script", message, help)
-            break
+    starter = bare_starter(plan, in_pods="nanotron")
+    if starter is not None and not named:
+        message = f"`{starter}` starts the program without nanotron.yaml"
+        help = f'write `args = ["--config-file", ".../nanotron.yaml"]`, or leave `{starter}` out'
+        yield Obstacle("run", "launch.script", message, help)
 
 
 def _layout(plan: Plan) -> Iterator[Obstacle]:

@@ -72,7 +72,7 @@ RUN = fault(
     "run-without-torchtitan",
     "The optimizer, the schedule or the checkpoints of the plan are none of torchtitan's.",
     why="torchtitan's configurations train with AdamW, a rate that is constant or decays along a line or a cosine, and "
-    "save shards every so many steps.",
+    "save shards every so many steps; and a launcher beside it would start the program without its settings.",
     example=example(f"shard {{ stage = 3 }}  optimizer = lion {{ learning_rate = 1e-4 }}  {_EMIT}"),
     instead=example(f"shard {{ stage = 3 }}  optimizer = adamw {{ learning_rate = 1e-4 }}  {_EMIT}"),
     fix="use what the help names, or emit another trainer.",
