@@ -115,6 +115,9 @@ def _option(instance: Instance, shape: Shape, field: Field) -> Located:
     if slot is None:
         value = FAULTY if shape.poisoned else field.default
         return Located(value, shape.span, Origin.DEFAULTED, shape.span)
+    if isinstance(slot.value, nodes.Candidates):
+        message = f"option `{field.name}` cannot be left open"
+        instance.report(faults.MISPLACED.at(slot.entry, message, help=("write the value",)))
     if slot.value is BROKEN or isinstance(slot.value, (Shape, nodes.Candidates)):
         return Located(FAULTY, slot.span, slot.origin, slot.entry)
     return Located(coerce(slot.value, field.type, instance.env(slot)), slot.span, slot.origin, slot.entry)

@@ -23,8 +23,8 @@ from planc.targets._faults import (
     VENV,
 )
 
-#: Targets that start the program themselves.
-_STARTERS = ("accelerate", "deepspeed-launcher", "kubernetes", "ray-train", "skypilot", "slurm", "torchrun", "torchx")
+#: Targets that start the program themselves; pods run a trainer's own script (PLN992).
+_STARTERS = frozenset(("accelerate", "deepspeed-launcher", "ray-train", "skypilot", "slurm", "torchrun", "torchx"))
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -90,16 +90,14 @@ def key_span(plan: Plan, path: str, key: str) -> Span:
     return Span(span.source, start, start + len(match[0].rstrip("= \t\r\n")))
 
 
-def bare_starter(plan: Plan, in_pods: str = "") -> str | None:
+def bare_starter(plan: Plan, *passing: str) -> str | None:
     """The first target that starts `launch.script` without what a trainer's own script passes to it; None without one.
 
-    in_pods: the trainer whose own script pods run, unless `kubernetes` is told of another launcher.
+    passing: launchers that pass it as well.
     """
     if is_unset(plan, "launch.script"):
         return None
-    own = bool(in_pods) and option(plan, "kubernetes", "launcher") in (None, in_pods)
-    starters = (choice.name for choice in plan.targets if choice.name in _STARTERS)
-    return next((name for name in starters if not (own and name == "kubernetes")), None)
+    return next((choice.name for choice in plan.targets if choice.name in _STARTERS - {*passing}), None)
 
 
 def check_nodes(plan: Plan, target: str) -> Iterator[Diagnostic]:

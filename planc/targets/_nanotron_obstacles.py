@@ -70,7 +70,7 @@ def _launch(plan: Plan) -> Iterator[Obstacle]:
     if plan.is_written("launch.timeout") and written(plan, "launch.timeout") is not None:
         yield Obstacle("run", "launch.timeout", "nanotron waits as long as torch does", "remove it")
     named = any(argument.startswith("--config-file") for argument in written(plan, "launch.args") or ())
-    starter = bare_starter(plan, in_pods="nanotron")
+    starter = bare_starter(plan)
     if starter is not None and not named:
         message = f"`{starter}` starts the program without nanotron.yaml"
         help = f'write `args = ["--config-file", ".../nanotron.yaml"]`, or leave `{starter}` out'

@@ -46,7 +46,7 @@ def obstacles(plan: Plan, facts: Facts) -> Iterator[Obstacle]:
     yield from _schedule(plan, facts)
     yield from _run(plan, facts)
     yield from _checkpoint(plan)
-    starter = bare_starter(plan, in_pods="torchtitan")
+    starter = bare_starter(plan)
     if starter is not None:
         message = f"`{starter}` starts the program without torchtitan's settings"
         yield Obstacle("run", "launch.script", message, f"call torchtitan.sh, and leave `{starter}` out")

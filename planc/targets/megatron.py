@@ -15,7 +15,16 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import FLAG, Field
 from planc.targets._faults import LAUNCH_FAULTS
-from planc.targets._launch import check_launch, check_nodes, choice_of, is_unset, launch_values, option, written
+from planc.targets._launch import (
+    bare_starter,
+    check_launch,
+    check_nodes,
+    choice_of,
+    is_unset,
+    launch_values,
+    option,
+    written,
+)
 from planc.targets._left import check_left
 from planc.targets._megatron_faults import FAULTS, LAYOUT, LEFT, MODEL, PRECISION, RUN, STATES
 from planc.targets._megatron_flags import FSDP, OPTIMIZERS, Flag, fact, flags, needs_precision_aware
@@ -145,6 +154,10 @@ def _check_run(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     timeout = written(plan, "launch.timeout")
     if timeout is not None and timeout % 60 != 0:
         yield _at(plan, RUN, "launch.timeout", "the timeout is no whole number of minutes", "write `... min`")
+    starter = bare_starter(plan, "torchrun", "slurm", "accelerate")  # they pass the flags, or start another trainer
+    if starter is not None and not plan.emits("deepspeed"):
+        message = f"`{starter}` starts the program without megatron.args"
+        yield _at(plan, RUN, "launch.script", message, f"call megatron.sh, and leave `{starter}` out")
     if written(plan, "train.compile"):
         yield _at(plan, RUN, "train.compile", "Megatron has no `torch.compile` of the model", "remove it")
     if written(plan, "adapter") is not None:
