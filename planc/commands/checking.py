@@ -111,7 +111,7 @@ def _of_manifest(path: str, files: Files, judged: Callable[[str, tuple[str, ...]
             f"cannot compare {output.quoted(folder)}: its plan was read from standard input; "
             "name it: `planc compile --check FILE -o DIR`"
         )
-    file = _plan_file(folder, recorded.file)
+    file = plan_file(folder, recorded.file)
     if file is None:
         reason = (
             f"its plan, {output.quoted(recorded.file)} from the root of its project, is not there; "
@@ -134,7 +134,7 @@ def _of_manifest(path: str, files: Files, judged: Callable[[str, tuple[str, ...]
     return Outcome(folder, name, file, findings, anew=anew)
 
 
-def _plan_file(folder: str, recorded: str) -> str | None:
+def plan_file(folder: str, recorded: str) -> str | None:
     """The plan's file, from here: in the nearest folder upward that is the root of its project, as when it compiled.
 
     Outside any project, a plan has no more than its name to be known by: it is looked for where `-o DIR` beside it

@@ -102,7 +102,11 @@ def _refuse_what_does_not_fit(options: argparse.Namespace) -> None:
 def _write(
     jobs: list[tuple[Plan, tuple[EmittedFile, ...]]], origin: manifest.Origin, options: argparse.Namespace
 ) -> None:
+    _refuse_names_of_one_folder(jobs)
     folders = [os.path.join(options.output, plan.name) for plan, _ in jobs]
+    if not options.force:
+        for folder in folders:
+            _refuse_the_folder_of_another(folder, origin)
     found = [writing.changes(folder, files, options.force) for folder, (_, files) in zip(folders, jobs, strict=True)]
     conflicts = [
         os.path.join(folder, name) for folder, changed in zip(folders, found, strict=True) for name in changed.conflicts
@@ -117,6 +121,31 @@ def _write(
             raise CannotWork(f"cannot write to {output.quoted(folder)}: {reason_of(error)}") from error
         if options.output_format == "text":
             output.write(_report(folder, changed))
+
+
+def _refuse_names_of_one_folder(jobs: list[tuple[Plan, tuple[EmittedFile, ...]]]) -> None:
+    """Some file systems take names that differ only in case for one: the second plan would replace the first."""
+    names: dict[str, str] = {}
+    for plan, _ in jobs:
+        other = names.setdefault(plan.name.casefold(), plan.name)
+        if other != plan.name:
+            both = f"{output.quoted(other)} and {output.quoted(plan.name)}"
+            raise CannotWork(f"plans {both} share a folder where case does not count; compile one with `--plan`")
+
+
+def _refuse_the_folder_of_another(folder: str, origin: manifest.Origin) -> None:
+    """A plan of the same name in another file would be replaced without a word, and its job run with these files."""
+    written = manifest.contents(writing.text_of(os.path.join(folder, manifest.NAME)) or "")
+    if not isinstance(written, manifest.Contents) or "-" in (written.origin.file, origin.file):
+        return
+    if written.origin.file == origin.file:
+        return
+    from planc.commands.checking import plan_file
+
+    other = plan_file(folder, written.origin.file)
+    if other is not None:
+        holds = f"{output.quoted(folder)} holds plan {output.quoted(written.plan)} of {output.quoted(other)}"
+        raise CannotWork(f"{holds}; nothing was written, name another folder, or `--force` replaces its files")
 
 
 def _report(folder: str, changed: writing.Changes) -> str:

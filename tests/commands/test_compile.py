@@ -152,6 +152,36 @@ def test_an_edit_that_the_plan_does_not_touch_is_noticed_too(folder: Path) -> No
     compiled(folder, expect=2)
 
 
+def test_a_plan_of_the_same_name_in_another_file_keeps_its_folder(folder: Path) -> None:
+    compiled(folder)
+    before = content(folder / "out")
+    (folder / "jobs").mkdir()
+    (folder / "jobs" / "b.plan").write_text(CLEAN.replace("train.py", "other.py"))
+    outcome = compiled(folder, expect=2, file="jobs/b.plan")
+    assert outcome.stderr.endswith(
+        "planc: `out/run` holds plan `run` of `a.plan`; nothing was written, name another folder, "
+        "or `--force` replaces its files\n"
+    )
+    assert content(folder / "out") == before
+    compiled(folder, "--force", file="jobs/b.plan")
+    assert manifest(folder)["plan"]["file"] == "jobs/b.plan"
+
+
+def test_a_plan_file_that_was_renamed_keeps_its_folder(folder: Path) -> None:
+    compiled(folder)
+    (folder / "a.plan").rename(folder / "b.plan")
+    compiled(folder, file="b.plan")
+    assert manifest(folder)["plan"]["file"] == "b.plan"
+
+
+def test_plans_whose_names_differ_only_in_case_are_not_written_at_once(folder: Path) -> None:
+    (folder / "a.plan").write_text(CLEAN + "plan RUN from run { }\n")
+    outcome = compiled(folder, expect=2)
+    assert "plans `run` and `RUN` share a folder where case does not count" in outcome.stderr
+    assert not list((folder / "out").iterdir())
+    compiled(folder, "--plan", "RUN")
+
+
 def test_a_file_that_planc_did_not_write_is_not_overwritten(folder: Path) -> None:
     (folder / "out" / "run").mkdir(parents=True)
     (folder / "out" / "run" / "ds_config.json").write_text("{}")
