@@ -149,6 +149,12 @@ def _precisions(place: _Place, current: str) -> Iterator[Answer]:
     return (Answer(word) for field in SECTIONS["plan"] if field.name == "precision" for word in field.type.words)
 
 
+def _target_names(place: _Place, current: str) -> Iterator[Answer]:
+    from planc.targets import load_target, target_names
+
+    return (Answer(name, load_target(name).summary) for name in target_names())
+
+
 def _rules(place: _Place, current: str) -> Iterator[Answer]:
     from planc.kinds import all_kinds
 
@@ -225,6 +231,7 @@ _OF_METAVAR: dict[str, _Finder] = {
     "PLAN|LOG": lambda place, current: (FILES,),
     "DIR": lambda place, current: (FOLDERS,),
     "T": _targets,
+    "TARGET": _target_names,
     "CODE|NAME": _rules,
     "RULES": _rules_by_commas,
     "PATH=VALUE": _settings,
