@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from planc import resources
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.targets._fsdp2_families import LAYERS, SPLITS, styles
 from planc.targets._launch import option, written
+from planc.targets._python import DTYPES, Code, render_python
 from planc.targets._shell import HEADER
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-_DTYPES = {"bf16": "torch.bfloat16", "fp16": "torch.float16", "fp32": "torch.float32"}
 
 _ARGUMENTS = {"betas": "betas", "epsilon": "eps", "momentum": "momentum", "weight_decay": "weight_decay"}
 
@@ -27,24 +21,18 @@ OPTIMIZERS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-class _Code(str):
-    """Text that is Python already."""
-
-    __slots__ = ()
-
-
 def module_text(plan: Plan, facts: Facts) -> str:
     """`parallelize.py`, for a plan that the target can say."""
     values = {
-        "header": _Code(HEADER),
+        "header": Code(HEADER),
         "name": plan.name,
         **_ranks(facts),
         **_step(plan, facts),
         **_layers(plan, facts),
         **_optimizer(plan),
     }
-    values["imports"] = tuple(map(_Code, _imports(values)))
-    return _environment().get_template("fsdp2/parallelize.py.jinja").render(values)
+    values["imports"] = tuple(map(Code, _imports(values)))
+    return render_python("fsdp2/parallelize.py.jinja", values)
 
 
 def layers_path(plan: Plan) -> str | None:
@@ -77,9 +65,9 @@ def _ranks(facts: Facts) -> dict[str, Any]:
         "shards": shards,
         "tensor": tensor,
         "axes": tuple(axes),
-        "shape": _Code(f"({', '.join(_SIZES[axis] for axis in axes)}{',' if len(axes) == 1 else ''})"),
-        "sharding": _Code(sharding),
-        "over_tensor": _Code(" // TENSOR" if 1 < tensor else ""),
+        "shape": Code(f"({', '.join(_SIZES[axis] for axis in axes)}{',' if len(axes) == 1 else ''})"),
+        "sharding": Code(sharding),
+        "over_tensor": Code(" // TENSOR" if 1 < tensor else ""),
     }
 
 
@@ -93,8 +81,8 @@ def _step(plan: Plan, facts: Facts) -> dict[str, Any]:
         "accumulation": facts["batch.accumulation"],
         "global_batch": facts["batch.global"],
         "sequence_length": written(plan, "batch.sequence_length"),
-        "compute": _Code(_DTYPES[plan.value("precision")]),
-        "reduce": _Code(_DTYPES[plan.value("precision.gradients")]),
+        "compute": Code(DTYPES[plan.value("precision")]),
+        "reduce": Code(DTYPES[plan.value("precision.gradients")]),
         "scaler": plan.value("precision") == "fp16",
         "timeout": timeout if timeout % 1 else int(timeout),
         "seed": written(plan, "train.seed"),
@@ -111,14 +99,14 @@ def _layers(plan: Plan, facts: Facts) -> dict[str, Any]:
         "layers": layers_path(plan),
         "from_transformers": family in LAYERS and option(plan, "fsdp2", "layers") is None,
         "splits": () if split is None else tuple(
-            (path, _Code(style)) for path, style in styles(family, bool(written(plan, "parallel.sequence")))
+            (path, Code(style)) for path, style in styles(family, bool(written(plan, "parallel.sequence")))
         ),
         "whole": split is not None and not written(plan, "parallel.sequence"),
         "embedding": split and split.embedding,
         "head": split and split.head,
         "recompute": recompute,
-        "recomputed": _Code("layers" if first is None else f"layers[:{first}]"),
-        "context": _Code(", context_fn=_choose" if recompute == "selective" else ""),
+        "recomputed": Code("layers" if first is None else f"layers[:{first}]"),
+        "context": Code(", context_fn=_choose" if recompute == "selective" else ""),
         "compile": plan.value("train.compile"),
         "reshard": plan.value("shard.stage") == 3 if secondary in (None, facts["shard.size"]) else secondary,
         "offload": written(plan, "offload.weights") is not None,
@@ -131,10 +119,10 @@ def _optimizer(plan: Plan) -> dict[str, Any]:
     if makes_optimizer(plan):
         name, fields = OPTIMIZERS[plan.value("optimizer")]
         given = {field: written(plan, f"optimizer.{field}") for field in fields}
-        values["optimizer"] = _Code(name)
+        values["optimizer"] = Code(name)
         values["learning_rate"] = float(plan.value("optimizer.learning_rate"))
         values["arguments"] = tuple(
-            (_Code(_ARGUMENTS[field]), tuple(map(float, value)) if field == "betas" else float(value))
+            (Code(_ARGUMENTS[field]), tuple(map(float, value)) if field == "betas" else float(value))
             for field, value in given.items()
             if value is not None
         )
@@ -177,31 +165,3 @@ def _imports(values: dict[str, Any]) -> Iterator[str]:
         yield "    checkpoint,"
         yield "    create_selective_checkpoint_contexts,"
         yield ")"
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    return Environment(
-        loader=FunctionLoader(lambda name: resources.read_text(f"templates/{name}")),
-        undefined=StrictUndefined,
-        finalize=_literal,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-def _literal(value: Any) -> str:
-    """The value as Python writes it, in ASCII; a value of another kind is a mistake in the template."""
-    if isinstance(value, _Code):
-        return str(value)
-    if isinstance(value, str):
-        text = ascii(value)
-        return text if '"' in text or "\\'" in text else f'"{text[1:-1]}"'
-    if isinstance(value, bool | int | float):
-        return repr(value)
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
-    raise TypeError(f"the template put in {value}, which is no text, number or tuple")
