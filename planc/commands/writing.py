@@ -42,13 +42,31 @@ class Changes(NamedTuple):
 
 @contextlib.contextmanager
 def turn(folder: str) -> Iterator[None]:
-    """A run's turn to write below a folder, which is made if it is not there; where nothing can be locked, no wait."""
+    """A run's turn to write below a folder, which is made if it is not there; where nothing can be locked, no wait.
+
+    Of folders that were made, those in which nothing was written are removed again if the run fails.
+    """
+    made = [path for path in _with_parents(folder) if not os.path.lexists(path)]
     with contextlib.suppress(OSError):  # a folder that cannot be made is reported where it is written to
         os.makedirs(folder, exist_ok=True)
-    with _locked(folder, fcntl.LOCK_EX) as is_locked:
-        if is_locked:
-            _sweep(folder)
-        yield
+    try:
+        with _locked(folder, fcntl.LOCK_EX) as is_locked:
+            if is_locked:
+                _sweep(folder)
+            yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # one that holds something, or is gone
+            for path in made:
+                os.rmdir(path)
+        raise
+
+
+def _with_parents(folder: str) -> Iterator[str]:
+    """A folder and those that it is in, the innermost first."""
+    path = os.path.normpath(folder)
+    while path not in ("", os.curdir, os.sep):
+        yield path
+        path = os.path.dirname(path)
 
 
 @contextlib.contextmanager
