@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
+from planc.targets._carried import check_launcher
 from planc.targets._kubernetes_faults import (
     CLUSTER_VARIABLE,
     LAUNCHER,
@@ -19,14 +20,12 @@ from planc.targets._kubernetes_kinds import longest_name
 from planc.targets._kubernetes_pod import (
     JOBSET,
     KUEUE,
-    OWN_SCRIPT,
     PYTORCHJOB,
+    TARGET_NAME,
     TRAINJOB,
     image_of,
     kind_of,
-    launcher_of,
     name_of,
-    own_launchers,
     pairs,
     setting,
 )
@@ -43,9 +42,6 @@ from planc.targets._kubernetes_text import (
 from planc.targets._launch import key_span, written
 
 _POD = "launch.kubernetes"
-
-#: Trainers that start all nodes from one of them, by ssh.
-_FROM_ONE_NODE = ("gpt-neox", "megatron-bridge")
 
 #: Given to each pod by the cluster, whatever the plan says.
 _OF_THE_CLUSTER = frozenset(("MASTER_ADDR", "JOB_COMPLETION_INDEX", "PET_LOCAL_ADDR", "PET_RDZV_CONF"))
@@ -110,22 +106,7 @@ def _check_launch(plan: Plan) -> Iterator[Diagnostic]:
         help = ("write `kind = jobset` or `kind = trainjob`, or use `launch.restarts`",)
         message = f"a {kind_of(plan)} does not make all its pods anew"
         yield UNSAID.at(option_span(plan, "recreate"), message, "would be left out", help=help)
-    yield from _check_launcher(plan)
-
-
-def _check_launcher(plan: Plan) -> Iterator[Diagnostic]:
-    launcher, own = launcher_of(plan), own_launchers(plan)
-    if launcher != "torchrun" and not plan.emits(launcher):
-        help = (f"emit `{launcher}` too",)
-        yield LAUNCHER.at(option_span(plan, "launcher"), f"`{launcher}` is not emitted", help=help)
-        return
-    for choice in plan.targets:
-        written_here = choice.is_written and choice.name not in _FROM_ONE_NODE
-        if choice.name in (*OWN_SCRIPT, *_FROM_ONE_NODE) and (choice.name != launcher or not written_here):
-            message = f"pods do not start the command of `{choice.name}`"
-            label = f"they start that of `{launcher}`" if own else "its flags would reach no program"
-            help = (f"emit `{choice.name}` in another plan",)
-            yield LAUNCHER.at(choice.span, message, label, help=help)
+    yield from check_launcher(plan, TARGET_NAME, LAUNCHER, "pods")
 
 
 def _check_name(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:

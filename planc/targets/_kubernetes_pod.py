@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.targets import load_target
+from planc.targets._carried import WAIT, carried, launcher_of
 from planc.targets._kubernetes_text import escaped
 from planc.targets._launch import option, written
 from planc.targets._shell import render
@@ -22,13 +22,8 @@ INSTANCE = "app.kubernetes.io/instance"
 REPLICAS = "node"  # the replicated job; trainer looks for a container of this name
 PORT = 29500  # torchrun's own default
 
-#: Trainers whose script calls torchrun on each node, with the trainer's own flags or file.
-OWN_SCRIPT = ("megatron", "torchtitan", "nanotron")
-LAUNCHERS = ("torchrun", "accelerate", *OWN_SCRIPT)
-
 _FOLDER = "/etc/planc"
 _HOST = "kubernetes.io/hostname"
-_WAIT = 1800  # seconds for the slowest node to fetch its image
 _CARDS = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", None: "nvidia.com/gpu"}
 
 #: Name of the container that the operator looks for.
@@ -86,19 +81,6 @@ def name_of(plan: Plan) -> str:
     return plan.name if chosen is None else str(chosen)
 
 
-def own_launchers(plan: Plan) -> tuple[str, ...]:
-    """The trainers of the plan that have a script with their flags in it."""
-    return tuple(choice.name for choice in plan.targets if choice.name in OWN_SCRIPT)
-
-
-def launcher_of(plan: Plan) -> str:
-    """The target whose script starts a node's ranks."""
-    chosen, own = setting(plan, "launcher"), own_launchers(plan)
-    if chosen is not None or own:
-        return str(chosen or own[0])
-    return "accelerate" if plan.emits("accelerate") and not plan.emits("torchrun") else "torchrun"
-
-
 def card_resource(plan: Plan) -> str | None:
     """The resource by which a pod asks for cards; None where the vendor has no single one."""
     return setting(plan, "gpu_resource") or _CARDS.get(written(plan, "cluster.gpu.vendor"))
@@ -124,27 +106,13 @@ def job_of(plan: Plan, facts: Facts) -> Job:
     # On one node a plan may say 0, for any free port; a container names none.
     port = int((written(plan, "launch.env") or {}).get("MASTER_PORT", PORT)) or PORT
     name, kind, nodes = name_of(plan), kind_of(plan), facts["cluster.nodes"]
-    files = _files(plan, facts)
-    launcher = load_target(launcher_of(plan))
-    script = next(file for file in launcher.emit(plan, facts) if file.executable)
-    files[script.path] = script.text
-    start = script.path
-    modules = any(path.endswith(".py") for path in files)
-    if modules or 1 < nodes:
+    found = carried(plan, facts, launcher_of(plan, TARGET_NAME))
+    files, start = dict(found.files), found.script
+    if found.has_modules or 1 < nodes:
         start = "pod.sh"
-        values = {"script": script.path, "modules": modules, "several": 1 < nodes, "wait": _WAIT}
+        values = {"script": found.script, "modules": found.has_modules, "several": 1 < nodes, "wait": WAIT}
         files[start] = render("kubernetes/pod.sh.j2", {**values, "operator": kind == PYTORCHJOB})
     return Job(name, kind, nodes, facts["cluster.gpus_per_node"], port, _master(name, kind, nodes), files, start)
-
-
-def _files(plan: Plan, facts: Facts) -> dict[str, str]:
-    """The files of the plan's trainers, as they are written; their scripts are for other places than a pod."""
-    files: dict[str, str] = {}
-    for choice in plan.targets:
-        target = load_target(choice.name) if choice.is_written else None
-        if target is not None and target.engines:
-            files.update((file.path, file.text) for file in target.emit(plan, facts) if not file.executable)
-    return files
 
 
 def _master(name: str, kind: str, nodes: int) -> str | None:

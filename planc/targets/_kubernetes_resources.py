@@ -8,10 +8,11 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
 from planc.source import Span
+from planc.targets._carried import span_of_option
 from planc.targets._kubernetes_faults import LOST_CHECKPOINTS, NO_NETWORK_CARDS, UNSAID, UNUSABLE_TEXT
 from planc.targets._kubernetes_pod import TARGET_NAME, Pair, card_resource, mount_parts, pairs, setting, taken_folders
 from planc.targets._kubernetes_text import is_amount, is_domain, is_folder, is_key
-from planc.targets._launch import choice_of, written
+from planc.targets._launch import written
 
 _REQUESTS = ("cpu", "memory", "ephemeral-storage")
 _LIST = ", as `kubectl describe node` lists it"
@@ -19,9 +20,7 @@ _LIST = ", as `kubectl describe node` lists it"
 
 def option_span(plan: Plan, name: str) -> Span:
     """Where an option stands, or the target's name where it is not written."""
-    choice = choice_of(plan, TARGET_NAME)
-    assert choice is not None  # the target's check runs only where it is emitted
-    return choice.options[name].span
+    return span_of_option(plan, TARGET_NAME, name)
 
 
 def unusable(span: Span, message: str, label: str = "refused by the API") -> Diagnostic:

@@ -16,6 +16,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import COUNT0, FLAG, TEXT, Field, Type
 from planc.targets import _kubernetes_faults as faults
+from planc.targets._carried import LAUNCHERS, launcher_of
 from planc.targets._faults import CONTAINER, LAUNCH_FAULTS, MISSING_SCRIPT, MODULE_NAME
 from planc.targets._kubernetes_check import check_objects
 from planc.targets._kubernetes_kinds import objects
@@ -23,12 +24,11 @@ from planc.targets._kubernetes_pod import (
     JOB,
     JOBSET,
     KUEUE,
-    LAUNCHERS,
     PYTORCHJOB,
+    TARGET_NAME,
     TRAINJOB,
     VOLCANO,
     job_of,
-    launcher_of,
 )
 from planc.targets._kubernetes_text import documents
 from planc.targets._launch import check_launch
@@ -43,7 +43,7 @@ _OTHERWISE = (CONTAINER.code, MODULE_NAME.code)
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What pods cannot do for the plan."""
     yield from check_objects(plan, facts)
-    otherwise = (*_OTHERWISE, MISSING_SCRIPT.code) if launcher_of(plan) == "torchtitan" else _OTHERWISE
+    otherwise = (*_OTHERWISE, MISSING_SCRIPT.code) if launcher_of(plan, TARGET_NAME) == "torchtitan" else _OTHERWISE
     yield from (found for found in check_launch(plan, "kubernetes") if found.code not in otherwise)
 
 

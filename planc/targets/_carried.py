@@ -1,0 +1,103 @@
+"""Launch scripts that are carried to the nodes with the files that they read, and started there.
+
+Pods, machines of a cloud and tasks of a scheduler see none of the folder into which a plan is compiled. So the files of
+the plan's trainers go with the job, and the script that starts a node's ranks is the one that the trainer has itself.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from planc.diagnostics.diagnostic import Diagnostic, Fault
+from planc.facts.facts import Facts
+from planc.plan.model import Plan
+from planc.source import Span
+from planc.targets import load_target
+from planc.targets._launch import choice_of, option
+
+#: Trainers whose script calls torchrun on each node, with the trainer's own flags or file.
+OWN_SCRIPT = ("megatron", "torchtitan", "nanotron")
+LAUNCHERS = ("torchrun", "accelerate", *OWN_SCRIPT)
+
+#: Trainers that start all nodes from one of them, by ssh.
+_FROM_ONE_NODE = ("gpt-neox", "megatron-bridge")
+
+WAIT = 1800  # seconds for the slowest node to fetch its image
+
+_END = "PLANC_END"
+
+
+class Carried(NamedTuple):
+    """What every node gets: texts by path, the launch script among them."""
+
+    files: Mapping[str, str]
+    script: str
+
+    @property
+    def has_modules(self) -> bool:
+        """Whether a module for the program was compiled, which Python has to find."""
+        return any(path.endswith(".py") for path in self.files)
+
+
+def own_launchers(plan: Plan) -> tuple[str, ...]:
+    """The trainers of the plan that have a script with their flags in it."""
+    return tuple(choice.name for choice in plan.targets if choice.name in OWN_SCRIPT)
+
+
+def launcher_of(plan: Plan, target: str) -> str:
+    """The target whose script starts a node's ranks, as the option `launcher` of a target says, or as follows."""
+    chosen, own = option(plan, target, "launcher"), own_launchers(plan)
+    if chosen is not None or own:
+        return str(chosen or own[0])
+    return "accelerate" if plan.emits("accelerate") and not plan.emits("torchrun") else "torchrun"
+
+
+def check_launcher(plan: Plan, target: str, fault: Fault, nodes: str) -> Iterator[Diagnostic]:
+    """A trainer whose settings would reach no program; `nodes` is what starts the script, as in `pods`."""
+    launcher, own = launcher_of(plan, target), own_launchers(plan)
+    if launcher != "torchrun" and not plan.emits(launcher):
+        help = (f"emit `{launcher}` too",)
+        yield fault.at(span_of_option(plan, target, "launcher"), f"`{launcher}` is not emitted", help=help)
+        return
+    for choice in plan.targets:
+        written_here = choice.is_written and choice.name not in _FROM_ONE_NODE
+        if choice.name in (*OWN_SCRIPT, *_FROM_ONE_NODE) and (choice.name != launcher or not written_here):
+            message = f"{nodes} do not start the command of `{choice.name}`"
+            label = f"they start that of `{launcher}`" if own else "its flags would reach no program"
+            help = (f"emit `{choice.name}` in another plan",)
+            yield fault.at(choice.span, message, label, help=help)
+
+
+def span_of_option(plan: Plan, target: str, name: str) -> Span:
+    """Where an option stands, or the target's name where it is not written."""
+    choice = choice_of(plan, target)
+    assert choice is not None  # the target's check runs only where it is emitted
+    return choice.options[name].span
+
+
+def carried(plan: Plan, facts: Facts, launcher: str) -> Carried:
+    """The files of the plan's trainers, and the launcher's script; other scripts are for other places."""
+    files: dict[str, str] = {}
+    for choice in plan.targets:
+        target = load_target(choice.name) if choice.is_written else None
+        if target is not None and target.engines:
+            files.update((file.path, file.text) for file in target.emit(plan, facts) if not file.executable)
+    script = next(file for file in load_target(launcher).emit(plan, facts) if file.executable)
+    return Carried({**files, script.path: script.text}, script.path)
+
+
+def unpacking(files: Mapping[str, str]) -> str:
+    """Commands of bash that write the files, byte for byte, into a new folder `planc_files`."""
+    lines = {line for text in files.values() for line in text.split("\n")}
+    end = _END
+    while end in lines:
+        end += "_"
+    folders = sorted({path.rpartition("/")[0] for path in files} - {""})
+    commands = ["planc_files=$(mktemp -d) || exit 1\n"]
+    commands += [f'mkdir -p -- "${{planc_files}}"/{shlex.quote(folder)}\n' for folder in folders]
+    for path, text in files.items():
+        assert text.endswith("\n")
+        commands.append(f"cat > \"${{planc_files}}\"/{shlex.quote(path)} << '{end}'\n{text}{end}\n")
+    return "".join(commands)
