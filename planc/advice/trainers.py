@@ -30,7 +30,7 @@ class Trainer(NamedTuple):
     blocks: bool = False
 
 
-#: accelerate chooses DeepSpeed for stages 0 and 1, and FSDP2 for 2 and 3.
+#: accelerate chooses DDP for stage 0, DeepSpeed for 1, and FSDP2 for 2 and 3.
 TRAINERS: dict[str, Trainer] = {
     "accelerate": Trainer(
         "accelerate", ("accelerate",), "train.py", (0, 1, 2, 3), (), True, False, False, False, "ring", False,

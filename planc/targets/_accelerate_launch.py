@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from planc.plan.model import Plan
-from planc.targets._accelerate_config import DEEPSPEED, FSDP2, obstacles
+from planc.targets._accelerate_obstacles import DDP, DEEPSPEED, FSDP2, obstacles
 from planc.targets._launch import option, written
 
 
 def chosen_backend(plan: Plan) -> str:
-    """The backend whose file a script uses: the option of `accelerate`, else FSDP2 where its file can say the plan."""
+    """The backend whose file a script uses: the option of `accelerate`, else by stage and by what can say the plan.
+
+    Without shards that is DDP, unless the plan emits `deepspeed` too; at stage 1 DeepSpeed; from stage 2 on FSDP2.
+    """
     chosen = option(plan, "accelerate", "backend")
     if chosen is not None:
         return str(chosen)
-    if written(plan, "shard.stage") in (0, 1):
+    stage = written(plan, "shard.stage")
+    if stage == 1 or (stage == 0 and plan.emits("deepspeed")):
         return DEEPSPEED
-    return DEEPSPEED if obstacles(plan, FSDP2) and not obstacles(plan, DEEPSPEED) else FSDP2
+    first = DDP if stage == 0 else FSDP2
+    return DEEPSPEED if obstacles(plan, first) and not obstacles(plan, DEEPSPEED) else first
 
 
 def accelerate_values(plan: Plan, env: tuple[tuple[str, str], ...]) -> dict[str, Any]:

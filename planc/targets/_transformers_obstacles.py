@@ -102,7 +102,7 @@ def _launcher_obstacles(plan: Plan, backend: str) -> Iterator[Obstacle]:
         return
     started = chosen_backend(plan)
     if started != backend:
-        help = "emit `torchrun` instead" if backend == DDP else f"write `accelerate {{ backend = {backend} }}`"
+        help = f"write `accelerate {{ backend = {backend} }}`"
         yield Obstacle("layout", "emit", f"accelerate starts the Trainer with {started}, its file says {backend}", help)
 
 

@@ -1,10 +1,9 @@
-"""accelerate: a YAML file for FSDP2, one for DeepSpeed, and the script that starts the run with one of them.
+"""accelerate: YAML files for DDP, FSDP2 and DeepSpeed, for FSDP1 where it is asked for, and the script that takes one.
 
-A file is written where it can say the plan, and not at all where it would say something else: FSDP2 has no stage 0 or
-1, so there only `accelerate_deepspeed.yaml` is written; the DeepSpeed file has no tensor ranks and shares over all
-replicas. `accelerate.sh` uses FSDP2 where that file is there, unless the option `backend` or, at the time of the run,
-the variable `PLANC_BACKEND` says otherwise. torchrun does not read these files: accelerate hands them on through the
-environment.
+A file is written where it can say the plan, and not at all where it would say something else: DDP has stage 0 alone,
+FSDP2 stages 2 and 3; the DeepSpeed file has no tensor ranks and shares over all replicas. `accelerate.sh` uses the one
+that `chosen_backend` names, unless the option `backend` or, at the time of the run, the variable `PLANC_BACKEND` says
+otherwise. torchrun does not read these files: accelerate hands them on through the environment.
 """
 
 from __future__ import annotations
@@ -15,11 +14,12 @@ from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import Field, Type
-from planc.targets._accelerate_config import DEEPSPEED, FSDP2, config, layer_class, obstacles
+from planc.targets._accelerate_config import config, layer_class
 from planc.targets._accelerate_launch import accelerate_values, chosen_backend
+from planc.targets._accelerate_obstacles import DDP, DEEPSPEED, FSDP1, FSDP2, obstacles
 from planc.targets._data import yaml_text
 from planc.targets._faults import LAUNCH_FAULTS, example, fault
-from planc.targets._launch import check_launch, choice_of, is_unset, launch_values, written
+from planc.targets._launch import check_launch, choice_of, is_unset, launch_values, option, written
 from planc.targets._left import check_left
 from planc.targets._shell import render
 from planc.targets.target import EmittedFile, Target
@@ -33,7 +33,8 @@ LAYOUT = fault(
     "layout-without-accelerate",
     "The plan lays out its ranks in a way that no accelerate file can say.",
     why="accelerate splits the world into replicas, shards, tensor ranks and context ranks. It ignores keys "
-    "that it does not know inside a section, so an axis that it lacks would simply not be there.",
+    "that it does not know inside a section, so an axis that it lacks would simply not be there. DDP and FSDP1 "
+    "have no axes of the model, and DeepSpeed splits sequences alone.",
     example=example(f"parallel {{ pipeline = 2 }}  shard {{ stage = 1 }}  {_EMIT}"),
     instead=example(f"shard {{ stage = 1 }}  {_EMIT}"),
     fix="use what the help names, or emit another trainer.",
@@ -45,9 +46,9 @@ SHARDING = fault(
     "PLN942",
     "sharding-without-accelerate",
     "The plan shares, offloads or recomputes in a way that the accelerate file cannot say.",
-    why="the file would be accepted and the run would do something else: FSDP2 shares gradients with the "
-    "optimizer states and offloads both or neither, and accelerate passes on neither buckets nor "
-    "secondary shards nor an NVMe folder.",
+    why="the file would be accepted and the run would do something else: DDP shares and offloads nothing, FSDP shares "
+    "gradients with the optimizer states and offloads both or neither, and accelerate passes on neither buckets "
+    "nor secondary shards nor an NVMe folder.",
     example=example('shard { stage = 1 }  emit = [accelerate { backend = fsdp2 }]  launch { script = "train.py" }'),
     instead=example('shard { stage = 2 }  emit = [accelerate { backend = fsdp2 }]  launch { script = "train.py" }'),
     fix="use what the help names, leave the backend to planc, or emit `deepspeed`.",
@@ -59,8 +60,8 @@ PRECISION = fault(
     "PLN943",
     "precision-without-accelerate",
     "The plan names dtypes that no accelerate file can say.",
-    why="`mixed_precision` is one word: accelerate computes and reduces in it, keeps fp32 masters, and scales "
-    "the loss of fp16 dynamically.",
+    why="`mixed_precision` is one word: accelerate computes in it, reduces in it too unless DDP reduces the gradients "
+    "of fp32 weights, keeps fp32 masters, and scales the loss of fp16 dynamically.",
     example=example(f"shard {{ stage = 3 }}  {_EMIT}", precision="bf16 { gradients = fp32 }"),
     instead=example(f"shard {{ stage = 3 }}  {_EMIT}"),
     fix="use what the help names, or set the policy in the program and leave the field out.",
@@ -71,7 +72,7 @@ PRECISION = fault(
 LAYER_CLASS = fault(
     "PLN944",
     "unknown-layer-class",
-    "FSDP2 is not told which class is the model's repeated layer.",
+    "FSDP is not told which class is the model's repeated layer.",
     why="without it a model that is not from transformers becomes one unit: all its weights are gathered at "
     "once, and nothing is left to overlap. Models from transformers name the class themselves.",
     example=example(f"shard {{ stage = 3 }}  {_EMIT}").replace('  family = "llama"', ""),
@@ -109,7 +110,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if (
         choice is not None
         and not found
-        and backend == FSDP2
+        and backend in (FSDP1, FSDP2)
         and layer_class(plan) is None
         and is_unset(plan, "model.family")
     ):
@@ -129,22 +130,23 @@ def _said(plan: Plan, backend: str) -> set[str]:
         "batch.global", "batch.accumulation", "precision", "precision.gradients", "precision.master",
         "precision.loss_scale", "offload.optimizer", "offload.weights", "offload.activations", "offload.path",
     }  # fmt: skip
-    if backend == FSDP2:
-        said.update(("recompute", "recompute.layers", "train.compile"))
-    else:
-        said.add("optimizer.clip")
-    if written(plan, "checkpoint.format") in ("sharded", "full"):
+    if backend in (FSDP1, FSDP2):
+        said.update(("recompute", "recompute.layers"))
+    said.add("optimizer.clip" if backend == DEEPSPEED else "train.compile")
+    if backend != DDP and written(plan, "checkpoint.format") in ("sharded", "full"):
         said.add("checkpoint.format")
     return said
 
 
 def _variants(plan: Plan) -> tuple[str, ...]:
-    """The backends whose file can say the plan."""
-    return tuple(backend for backend in (FSDP2, DEEPSPEED) if not obstacles(plan, backend))
+    """The backends whose file can say the plan; FSDP1 only where the plan asks for it, as FSDP2 took its place."""
+    asked = option(plan, "accelerate", "backend")
+    backends = (FSDP1, FSDP2, DEEPSPEED) if asked == FSDP1 else (DDP, FSDP2, DEEPSPEED)
+    return tuple(backend for backend in backends if not obstacles(plan, backend))
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
-    """`accelerate_fsdp2.yaml` and `accelerate_deepspeed.yaml`, each where it can say the plan, and `accelerate.sh`."""
+    """`accelerate_BACKEND.yaml` for each backend that can say the plan, and `accelerate.sh`."""
     files = [
         EmittedFile(f"accelerate_{backend}.yaml", yaml_text(config(plan, facts, backend)))
         for backend in _variants(plan)
@@ -155,23 +157,24 @@ def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
 
 
 TARGET = Target(
-    summary="accelerate_fsdp2.yaml, accelerate_deepspeed.yaml and accelerate.sh, which calls `accelerate launch`",
-    proved="accelerate 1.15.0: launch validation, the plugin objects, and a run on gloo",
+    summary="YAML files for DDP, FSDP1, FSDP2 and DeepSpeed, and accelerate.sh, which calls `accelerate launch`",
+    proved="accelerate 1.15.0: launch validation, the plugin objects, and runs on gloo with each file",
     check=check,
     emit=emit,
     engines=("fsdp2", "deepspeed"),
     options=(
         Field(
             "backend",
-            Type("word", words=(FSDP2, DEEPSPEED)),
+            Type("word", words=(DDP, FSDP1, FSDP2, DEEPSPEED)),
             None,
-            "which of the two files accelerate.sh uses; by default FSDP2 where it can say the plan",
+            "which file accelerate.sh uses; by default DDP without shards (DeepSpeed where the plan emits `deepspeed`"
+            " too), DeepSpeed at stage 1, FSDP2 from stage 2 on, and DeepSpeed where it alone can say the plan",
         ),
         Field(
             "layer_class",
             Type("text"),
             None,
-            "class of the model's repeated layer, for FSDP2; by default known from the model's `family`",
+            "class of the model's repeated layer, for FSDP1 and FSDP2; by default known from the model's `family`",
         ),
     ),
     faults=(LAYOUT, SHARDING, PRECISION, LAYER_CLASS, LEFT, *LAUNCH_FAULTS),

@@ -82,6 +82,66 @@ def sizes(plan: Plan) -> Any:
     return config
 
 
+def layer_class(plan: Plan) -> str:
+    """The class that the file names."""
+    own = next(choice for choice in plan.targets if choice.name == "accelerate").options.value("layer_class")
+    return str(own or LAYER_CLASSES[plan.value("model.family")])
+
+
+def mixed(plan: Plan) -> str:
+    """accelerate's word for the plan's precision."""
+    return "no" if plan.value("precision") == "fp32" else str(plan.value("precision"))
+
+
+@pytest.mark.parametrize("plan", plans_that_write("accelerate_ddp.yaml"))
+def test_the_program_gets_ddp_as_planned(plan: Plan, tmp_path: Path) -> None:
+    args = launched(plan, tmp_path, "ddp")
+    assert (args.multi_gpu, args.use_fsdp, args.use_deepspeed) == (True, False, False)
+    assert [name for name in ("FSDP", "DEEPSPEED") if f"ACCELERATE_USE_{name}" in os.environ] == []
+    assert os.environ["ACCELERATE_MIXED_PRECISION"] == mixed(plan)
+    assert os.environ["ACCELERATE_GRADIENT_ACCUMULATION_STEPS"] == str(plan.value("batch.accumulation"))
+    assert args.dynamo_backend.lower() == ("inductor" if plan.value("train.compile") else "no")
+    assert sizes(plan) is None
+    assert (plan.value("parallel.tensor"), plan.value("parallel.context")) == (1, 1)
+
+
+@pytest.mark.parametrize("plan", plans_that_write("accelerate_fsdp1.yaml"))
+def test_the_program_gets_fsdp1_as_planned(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accelerate import FullyShardedDataParallelPlugin
+    from torch.distributed.fsdp import BackwardPrefetch, ShardingStrategy
+
+    args = launched(plan, tmp_path, "fsdp1")
+    monkeypatch.setenv("FSDP_SYNC_MODULE_STATES", "false")  # which would ask for the number of a GPU
+    monkeypatch.setenv("FSDP_CPU_RAM_EFFICIENT_LOADING", "false")
+    plugin = FullyShardedDataParallelPlugin()
+    assert (args.use_fsdp, plugin.fsdp_version) == (True, 1)
+    strategies = {2: ShardingStrategy.SHARD_GRAD_OP, 3: ShardingStrategy.FULL_SHARD}
+    assert (plugin.sharding_strategy or plugin.reshard_after_forward) == strategies[plan.value("shard.stage")]
+    assert plugin.backward_prefetch == BackwardPrefetch.BACKWARD_PRE
+    assert plugin.activation_checkpointing == (plan.value("recompute") == "full")
+    assert plugin.cpu_offload.offload_params == (plan.value("offload.weights") == "cpu")
+    assert os.environ["ACCELERATE_MIXED_PRECISION"] == mixed(plan)
+    assert os.environ["ACCELERATE_GRADIENT_ACCUMULATION_STEPS"] == str(plan.value("batch.accumulation"))
+    assert args.dynamo_backend.lower() == ("inductor" if plan.value("train.compile") else "no")
+    assert plugin.transformer_cls_names_to_wrap == [layer_class(plan)]
+    asked = plan.value("checkpoint.format")
+    assert plugin.state_dict_type.name == ("SHARDED_STATE_DICT" if asked == "sharded" else "FULL_STATE_DICT")
+    assert sizes(plan) is None
+    assert plan.value("shard.size") == plan.value("parallel.data")
+
+
+def test_fsdp1_reads_no_resharding_beside_its_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why the file says `fsdp_sharding_strategy`: the launcher always hands one on, and it comes first."""
+    from accelerate import FullyShardedDataParallelPlugin
+
+    launched(plans_that_write("accelerate_fsdp1.yaml")[0].values[0], tmp_path, "fsdp1")
+    for name, value in (("SYNC_MODULE_STATES", "false"), ("CPU_RAM_EFFICIENT_LOADING", "false")):
+        monkeypatch.setenv(f"FSDP_{name}", value)
+    before = FullyShardedDataParallelPlugin().sharding_strategy
+    monkeypatch.setenv("FSDP_RESHARD_AFTER_FORWARD", "NO_SHARD")
+    assert FullyShardedDataParallelPlugin().sharding_strategy == before
+
+
 @pytest.mark.parametrize("plan", plans_that_write("accelerate_fsdp2.yaml"))
 def test_the_program_gets_fsdp2_as_planned(plan: Plan, tmp_path: Path) -> None:
     from accelerate import FullyShardedDataParallelPlugin
@@ -93,12 +153,10 @@ def test_the_program_gets_fsdp2_as_planned(plan: Plan, tmp_path: Path) -> None:
     assert plugin.activation_checkpointing == (plan.value("recompute") == "full")
     offloaded = plan.value("offload.weights") == "cpu"
     assert type(plugin.cpu_offload).__name__ == ("CPUOffloadPolicy" if offloaded else "OffloadPolicy")
-    expected = "no" if plan.value("precision") == "fp32" else plan.value("precision")
-    assert os.environ["ACCELERATE_MIXED_PRECISION"] == expected
+    assert os.environ["ACCELERATE_MIXED_PRECISION"] == mixed(plan)
     assert os.environ["ACCELERATE_GRADIENT_ACCUMULATION_STEPS"] == str(plan.value("batch.accumulation"))
     assert args.dynamo_backend.lower() == ("inductor" if plan.value("train.compile") else "no")
-    own = next(choice for choice in plan.targets if choice.name == "accelerate").options.value("layer_class")
-    assert plugin.transformer_cls_names_to_wrap == [own or LAYER_CLASSES[plan.value("model.family")]]
+    assert plugin.transformer_cls_names_to_wrap == [layer_class(plan)]
     config = sizes(plan)
     replicas = plan.value("parallel.data") // plan.value("shard.size")
     if config is None:

@@ -73,6 +73,31 @@ def test_accelerate_shards_by_the_file_for_fsdp2(tmp_path: Path) -> None:
         assert (rank["type"], rank["precision"], rank["accumulation"]) == ("DistributedType.FSDP", "bf16", 2)
 
 
+@needs("accelerate")
+def test_accelerate_trains_copies_by_the_file_for_ddp(tmp_path: Path) -> None:
+    folder = written_out(plan_of(TINY, "accelerate_copies"), tmp_path)
+    ranks = ran(folder / "accelerate.sh")
+    assert [(rank["rank"], rank["world"]) for rank in ranks] == [(0, 2), (1, 2)]
+    for rank in ranks:
+        assert (rank["wrapper"], rank["held"], rank["units"]) == ("DistributedDataParallel", 1, 0)
+        assert (rank["precision"], rank["accumulation"], rank["finite"]) == ("bf16", 2, True)
+    assert ranks[0]["weight"] == ranks[1]["weight"]  # each rank saw other samples, and their gradients were averaged
+
+
+@needs("accelerate")
+def test_accelerate_shards_by_the_file_for_fsdp1(tmp_path: Path) -> None:
+    folder = written_out(plan_of(TINY, "accelerate_old"), tmp_path)
+    ranks = ran(folder / "accelerate.sh")
+    assert [(rank["rank"], rank["world"]) for rank in ranks] == [(0, 2), (1, 2)]
+    for rank in ranks:
+        assert rank["wrapper"] == "FullyShardedDataParallel"
+        assert (rank["units"], rank["recomputed"]) == (3, 2)  # each Block, and the model; each Block
+        assert (rank["type"], rank["precision"], rank["accumulation"]) == ("DistributedType.FSDP", "bf16", 2)
+        assert (rank["sharded"], rank["finite"]) == (False, True)  # FSDP1 has no DTensors
+    assert sum(rank["held"] for rank in ranks) == 1
+    assert max(rank["held"] for rank in ranks) < 1
+
+
 @needs("accelerate", "deepspeed")
 def test_accelerate_trains_by_the_file_for_deepspeed(tmp_path: Path) -> None:
     folder = written_out(plan_of(TINY, "accelerate_one"), tmp_path)

@@ -111,7 +111,7 @@ def test_ds_config_follows_its_schema(plan: Plan, file: EmittedFile) -> None:
 
 ACCELERATE = [
     parameter
-    for backend in ("fsdp2", "deepspeed")
+    for backend in ("ddp", "fsdp1", "fsdp2", "deepspeed")
     for parameter in emitted([*OK, *EXAMPLES], f"accelerate_{backend}.yaml")
 ]
 

@@ -12,7 +12,12 @@ from torch.distributed.tensor import DTensor
 
 # accelerate 1.15 trains by DDP on a CPU whatever it is told: it goes on to FSDP and DeepSpeed from "several GPUs" only.
 PartialState(cpu=True)
-PartialState._shared_state["distributed_type"] = DistributedType.MULTI_GPU
+if "true" in (os.environ.get("ACCELERATE_USE_FSDP"), os.environ.get("ACCELERATE_USE_DEEPSPEED")):
+    PartialState._shared_state["distributed_type"] = DistributedType.MULTI_GPU
+if os.environ.get("FSDP_VERSION") == "1":
+    PartialState._shared_state["device"] = torch.device("cpu")  # FSDP1 knows a CPU without a number only
+    # Rank 0 sends the others its weights by way of a GPU, or not at all; here they all start from the same seed.
+    os.environ["FSDP_SYNC_MODULE_STATES"] = os.environ["FSDP_CPU_RAM_EFFICIENT_LOADING"] = "false"
 if os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true":
     import deepspeed
 
@@ -44,6 +49,7 @@ for batch, target in loader:
         accelerator.backward(loss)
         optimizer.step()
         optimizer.zero_grad()
+whole = 4 * 16 * 16 * 4 + 2 * (64 + 16) + 16 * 4 + 4  # two Blocks and the output layer
 parameters = list(model.parameters())
 plugin = accelerator.state.deepspeed_plugin
 print(
@@ -55,7 +61,11 @@ print(
             "precision": accelerator.mixed_precision,
             "accumulation": accelerator.gradient_accumulation_steps,
             "sharded": all(isinstance(parameter, DTensor) for parameter in parameters),
-            "units": sum(type(module).__name__.startswith("FSDP") for module in model.modules()),
+            "wrapper": type(model).__name__,
+            "weight": sum(float(parameter.detach().double().sum()) for parameter in parameters),
+            "held": sum(parameter.numel() for parameter in parameters) / whole,
+            "units": sum(type(module).__name__.startswith(("FSDP", "FullySharded")) for module in model.modules()),
+            "recomputed": sum(type(module).__name__ == "CheckpointWrapper" for module in model.modules()),
             "stage": plugin.zero_stage if plugin else None,
             "batch": plugin.deepspeed_config["train_batch_size"] if plugin else None,
             "clipping": model.gradient_clipping() if plugin else None,
