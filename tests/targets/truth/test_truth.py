@@ -15,8 +15,8 @@ from planc.targets import target_names
 from tests.compiling import analysed, errors, facts_of, files_of
 from tests.targets.truth.plans import TRUTHS, random_plan, truths
 
-VALID = 200
-TRIED = 4000
+VALID = 300
+TRIED = 6000
 PLANS = 60
 
 
