@@ -44,13 +44,15 @@ right:
 - `advice/` is the ladder of `planc advise`: what is tried (`ladder.py`), with which sizes (`layouts.py`), which micro
   batches and recomputation (`refining.py`), and the plan.
 - `measuring/` reads what runs measured (`logs.py`, `tables.py`), and finds the factors by which a prediction differs.
+- `evidence/` is the record of a run that `planc attest` writes and `planc verify` compares: put together
+  (`statement.py`), in its one text (`canonical.py`), signed (`envelope.py`), read without being believed (`record.py`).
 - `editing/` is what an editor shows: `roles.py` says what each token stands for, also in broken text, `checking.py`
   runs the pipeline block by block, and on both stand completion, hover, names and outline. `planc lsp` serves it.
 
 What holds everywhere (`tests/test_layers.py` checks the first two):
 
-- Imports go down only: commands, editing, compiler, reporting, rules | targets | format, facts, plan, readers,
-  syntax, diagnostics, source. Rules and targets never import each other or their neighbours.
+- Imports go down only: commands, editing | evidence, compiler, reporting, rules | targets | format, facts, plan,
+  readers, syntax, diagnostics, source. Rules and targets never import each other or their neighbours.
 - Nothing below `commands/` touches the world, but for `resources.py`, which reads what is shipped. Files that a plan
   uses come in through one `load` function.
 - No stage raises for what a user wrote: it returns a value and diagnostics, and carries on. What is faulty, missing

@@ -23,7 +23,7 @@ LAYERS = (
     ("planc.rules", "planc.targets", "planc.format"),
     ("planc.reporting",),
     ("planc.compiler", "planc.kinds", "planc.manifest", "planc.explanation", "planc.measuring", "planc.verifying"),
-    ("planc.advice", "planc.editing", "planc.showing"),
+    ("planc.advice", "planc.editing", "planc.evidence", "planc.showing"),
     ("planc.commands",),
     ("planc.__main__",),
 )

@@ -241,6 +241,7 @@ _OF_METAVAR: dict[str, _Finder] = {
     "ENGINE": _engines,
     "DTYPE": _precisions,
     "PLAN": lambda place, current: (PLANS,),
+    **dict.fromkeys(("METRICS", "LOG", "RECORD", "KEY"), lambda place, current: (FILES,)),
 }
 
 #: The same for options whose word means something else with others.

@@ -21,6 +21,8 @@ COMMANDS = {
     "advise": "say which split a model needs on a cluster, and end in a plan",
     "calibrate": "compare predictions with what runs measured",
     "diff": "show what changes between two plans, and what that does to every number",
+    "attest": "write the record of a run: plan, checkpoint, data and metrics",
+    "verify": "say whether a record holds of what is there now",
     "test": "run the cases beside a policy",
     "rule": "show a rule's page, or list the rules",
     "targets": "list what can be written",

@@ -28,9 +28,9 @@ def read_measurements(name: str) -> tuple[Series, ...]:
     try:
         with _opened(name) as file:
             if name.endswith(".csv"):
-                return read_csv(name, _texts(file))
+                return read_csv(name, texts(file))
             if name.endswith((".jsonl", ".ndjson")):
-                return read_jsonl(name, _texts(file))
+                return read_jsonl(name, texts(file))
             found = read_log(name, _marked(file, MARKS))
     except Faulty as fault:
         place = f":{fault.line}" if fault.line else ""
@@ -55,11 +55,11 @@ def _opened(name: str) -> IO[bytes]:
     return sys.stdin.buffer
 
 
-def _texts(file: IO[bytes]) -> Iterator[tuple[int, str]]:
+def texts(file: IO[bytes]) -> Iterator[tuple[int, str]]:
     """The lines of a table, all of which count."""
     from planc.measuring.series import Faulty
 
-    for number, line in _lines(file):
+    for number, line in lines(file):
         if _LONGEST <= len(line):
             raise Faulty(number, "the line is longer than 64 KiB")
         if b"\0" in line:
@@ -73,12 +73,12 @@ def _texts(file: IO[bytes]) -> Iterator[tuple[int, str]]:
 
 def _marked(file: IO[bytes], marks: tuple[bytes, ...]) -> Iterator[tuple[int, str]]:
     """The lines of a log that hold one of the marks; what is around numbers may be in any encoding."""
-    for number, line in _lines(file):
+    for number, line in lines(file):
         if any(mark in line for mark in marks):
             yield number, line.decode("utf-8", "replace")
 
 
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+def lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """Lines with their numbers and ends; of a line that is too long the first part."""
     from planc.measuring.series import Faulty
 

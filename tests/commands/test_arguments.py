@@ -10,7 +10,10 @@ from planc.commands.main import COMMANDS, main
 from tests.commands.cli import CLEAN, planc
 
 #: What a command does not do without.
-NEEDED = {"explain": ["a.plan"], "completion": ["bash"], "calibrate": ["a.plan", "a.log"]}
+NEEDED = {
+    "explain": ["a.plan"], "completion": ["bash"], "calibrate": ["a.plan", "a.log"],
+    "attest": ["a.plan", "--checkpoint", "a", "-o", "a.json"], "verify": ["a.json"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMMANDS)

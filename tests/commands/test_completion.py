@@ -29,8 +29,8 @@ from tests.commands.terminal import Terminal
 
 #: Values that nobody can propose, as they are the user's own.
 FREE = {
-    "--against REVISION", "--global-batch N", "--gpus N", "--gpus-per-node N", "--network SPEED", "--sequence-length N",
-    "--rank LIST", "--skip STEPS", "--step-time TIME", "--tokens AMOUNT",
+    "--against REVISION", "--dataset-digest DIGEST", "--global-batch N", "--gpus N", "--gpus-per-node N",
+    "--network SPEED", "--sequence-length N", "--rank LIST", "--skip STEPS", "--step-time TIME", "--tokens AMOUNT",
 }  # fmt: skip
 
 FORMATS = ("concise", "github", "gitlab", "json", "junit", "sarif", "text")

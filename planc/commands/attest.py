@@ -1,0 +1,162 @@
+"""`planc attest`: the record of a run, written as a whole or not at all."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+
+from planc.commands import attesting, output
+from planc.commands.arguments import Parser, parsed
+from planc.commands.attesting import Lacking
+from planc.commands.compiling import judge, ready
+from planc.commands.evidence_files import key_in, require_packages
+from planc.commands.files import Files, reason_of
+from planc.commands.output import CannotWork, as_text, quoted
+from planc.commands.reading import SET
+from planc.diagnostics.amounts import plural, size_text
+from planc.evidence.canonical import canonical
+from planc.evidence.envelope import signed
+from planc.evidence.keys import private_key
+from planc.evidence.record import MOST_BYTES, read, statement_in
+from planc.evidence.statement import Run, statement_of
+
+
+def run(arguments: list[str]) -> int:
+    """Exit status: 0 if the record is written, 1 if plan or run lack what it needs, 2 if it cannot be made."""
+    options = parsed(parser(), arguments)
+    require_packages()
+    _refuse_output(options)
+    key = None if options.sign is None else key_in(options.sign, private_key)
+    found = ready(judge(Files(), options.file, tuple(options.set)), [] if options.plan is None else [options.plan], ())
+    output.complain(as_text(filter(output.is_error, found.diagnostics), output.in_color(options.color, sys.stderr)))
+    if found.is_faulty():
+        output.complain("\nplanc: no record was written\n")
+        return 1
+    plan = attesting.chosen_plan(found, options.file)
+    try:
+        made = attesting.run_of(plan, found, options, _now() if options.time else None)
+    except Lacking as reason:
+        output.complain("".join(f"planc: {line}\n" for line in str(reason).splitlines()))
+        output.complain("planc: no record was written\n")
+        return 1
+    payload = canonical(statement_of(made))
+    content = (payload if key is None else signed(payload, key)) + b"\n"
+    if MOST_BYTES < len(content):
+        raise CannotWork(f"the record would be larger than {size_text(MOST_BYTES, binary=True)}")
+    statement_in(read(content))  # else `verify` would be the first to notice
+    _write(options, content)
+    output.complain(_warnings(made))
+    output.write(_report(made, options))
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of `planc attest`."""
+    made = Parser(
+        prog="planc attest",
+        description="Write the record of a run: its plan, the files of its checkpoint with their hashes, its data and "
+        "its metrics. Exit status: 0 the record is written, 1 the plan has errors, or the run lacks what the plan "
+        "asks for, 2 the record cannot be made.",
+    )
+    made.add_argument("file", metavar="FILE", help="the plan file")
+    made.add_argument("--plan", metavar="NAME", help="the plan that was run, where the file has several")
+    made.add_argument("--set", **SET)  # type: ignore[arg-type]
+    made.add_argument("--checkpoint", required=True, metavar="DIR", help="folder whose files are what the run made")
+    made.add_argument(
+        "--metrics",
+        action="append",
+        default=[],
+        metavar="METRICS",
+        help="what the run reported: .jsonl, .csv, trainer_state.json, else a log; may be repeated; default: the "
+        "plan's `evidence.file`",
+    )
+    made.add_argument(
+        "--log",
+        action="append",
+        default=[],
+        metavar="LOG",
+        help="log of the run, for versions of software and metrics; may be repeated",
+    )
+    made.add_argument("--dataset", metavar="DIR", help="folder of the data that was trained on, to be hashed")
+    made.add_argument("--dataset-digest", metavar="DIGEST", help="digest of the data, where the plan does not state it")
+    made.add_argument("--time", action="store_true", help="record when the record was made")
+    made.add_argument("--sign", metavar="KEY", help="sign with this Ed25519 key (PEM or OpenSSH, without passphrase)")
+    made.add_argument("-o", "--output", required=True, metavar="RECORD", help="file to write")
+    made.add_argument("--force", action="store_true", help="overwrite the file if it is there")
+    made.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="of diagnostics; default: auto"
+    )
+    return made
+
+
+def _refuse_output(options: argparse.Namespace) -> None:
+    """Refuses a place for the record before hours of hashing."""
+    path = options.output
+    folder = os.path.dirname(path) or "."
+    if not os.path.basename(path) or os.path.isdir(path):
+        raise CannotWork(f"{quoted(path)} names no file; write `-o record.json`")
+    if not os.path.isdir(folder):
+        raise CannotWork(f"there is no folder {quoted(folder)} to write to")
+    if not os.access(folder, os.W_OK):
+        raise CannotWork(f"cannot write to {quoted(folder)}: permission denied")
+    if os.path.lexists(path) and not options.force:
+        raise CannotWork(f"{quoted(path)} is there already; `--force` overwrites it")
+    for what in (options.checkpoint, options.dataset):
+        inside = what is not None and os.path.realpath(what)
+        if inside and os.path.commonpath((inside, os.path.realpath(folder))) == inside:
+            raise CannotWork(f"{quoted(path)} would lie in {quoted(what)}, whose files it lists; write it elsewhere")
+
+
+def _write(options: argparse.Namespace, content: bytes) -> None:
+    """Puts the record in its place in one step, when all of it is on the disk."""
+    path = options.output
+    temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.planc-{os.getpid()}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            if os.path.lexists(path) and not options.force:
+                raise CannotWork(f"{quoted(path)} is there now; `--force` overwrites it")
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise CannotWork(f"cannot write {quoted(path)}: {reason_of(error)}") from error
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _warnings(made: Run) -> str:
+    """A line for each metric that was not finite."""
+    return "".join(
+        f"planc: metric {quoted(name)} in {quoted(report.name)} is not finite in "
+        f"{metric.num_not_finite} of {plural(metric.num_values, 'value')}"
+        f"{'' if metric.first_not_finite.step is None else f', first at step {metric.first_not_finite.step}'}\n"
+        for report in made.reports
+        for name, metric in report.metrics.items()
+        if metric.first_not_finite is not None
+    )
+
+
+def _report(made: Run, options: argparse.Namespace) -> str:
+    lines = [
+        f"wrote {quoted(options.output)}{'' if options.sign is None else ', signed'}",
+        f"  checkpoint: {plural(len(made.checkpoint.files), 'file')}, {size_text(made.checkpoint.size)}",
+    ]
+    if "folder" in made.dataset:
+        data = made.dataset["folder"]
+        lines.append(f"  dataset: {plural(len(data['files']), 'file')}, digest sha256:{data['sha256']}")
+    names = {name for report in made.reports for name in report.metrics}
+    lines.append(f"  metrics: {len(names) or 'none'}")
+    return "".join(f"{line}\n" for line in lines)

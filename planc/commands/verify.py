@@ -1,0 +1,214 @@
+"""`planc verify`: whether a record holds of what is there now. Nothing in the record is believed.
+
+The signature is checked before anything of the record is read. Names in it are compared with those that are found in
+the folders that the command line names, and never opened; every file is hashed anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from planc.commands import hashing, output, progress
+from planc.commands.arguments import Parser, parsed
+from planc.commands.compiling import emitted, judge, ready
+from planc.commands.evidence_files import content_of, key_in, require_packages
+from planc.commands.files import Files
+from planc.commands.output import CannotWork, as_text, quoted
+from planc.commands.reading import SET
+from planc.commands.reports import hash_of
+from planc.diagnostics.amounts import plural
+from planc.diagnostics.text import visible
+from planc.evidence import checking, dataset, folder
+from planc.evidence.canonical import Unreadable
+from planc.evidence.checking import Difference
+from planc.evidence.envelope import is_signed_by
+from planc.evidence.keys import keyid_of, public_key
+from planc.evidence.record import MOST_BYTES, Record, read, statement_in
+from planc.evidence.statement import checkpoint_of, parts_of_plan
+from planc.version import VERSION
+
+#: Differences of one part that are shown; the others are counted.
+_MOST_SHOWN = 20
+
+
+class Outcome(NamedTuple):
+    """What was looked at and holds, what differs, and what nobody looked at, with the option that does."""
+
+    held: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    unchecked: tuple[str, ...]
+
+
+def run(arguments: list[str]) -> int:
+    """Exit status: 0 if all that was checked holds, 1 if something differs, 2 if nothing can be said."""
+    options = parsed(parser(), arguments)
+    require_packages()
+    asked = (options.key, options.checkpoint, options.plan, options.dataset)
+    if all(each is None for each in asked) and not options.metrics:
+        raise CannotWork(
+            "nothing to compare the record with: name `--checkpoint`, `--plan`, `--dataset`, `--metrics` or `--key`"
+        )
+    if options.set and options.plan is None:
+        raise CannotWork("`--set` sets fields of a plan; name its file with `--plan`")
+    try:
+        outcome = _outcome(read(content_of(options.record, MOST_BYTES)), options)
+    except Unreadable as reason:
+        raise CannotWork(f"{quoted(options.record)} cannot be used: {visible(str(reason))}") from None
+    if options.output_format == "json":
+        output.write(json.dumps(_as_data(outcome), indent=2) + "\n")
+    else:
+        output.write(_as_text(outcome))
+    return 1 if outcome.differences else 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of `planc verify`."""
+    made = Parser(
+        prog="planc verify",
+        description="Say whether a record holds of what is there now. Exit status: 0 all that was checked holds, 1 "
+        "something differs, 2 the record cannot be used.",
+    )
+    made.add_argument("record", metavar="RECORD", help="the record that `planc attest` wrote")
+    made.add_argument("--checkpoint", metavar="DIR", help="folder that has to hold the recorded files and no others")
+    made.add_argument("--plan", metavar="FILE", help="plan file that has to give the recorded plan and files")
+    made.add_argument("--set", **SET)  # type: ignore[arg-type]
+    made.add_argument("--dataset", metavar="DIR", help="folder that has to hold the recorded data and no other")
+    made.add_argument(
+        "--metrics", action="append", default=[], metavar="METRICS",
+        help="file or log that the metrics have to be from; may be repeated",
+    )  # fmt: skip
+    made.add_argument("--key", metavar="KEY", help="public Ed25519 key (PEM or OpenSSH) that has to have signed it")
+    made.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    made.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="of diagnostics; default: auto"
+    )
+    return made
+
+
+def _outcome(record: Record, options: argparse.Namespace) -> Outcome:
+    held, unchecked = [], []
+    differences: list[Difference] = []
+    forged = _fault_of_signature(record, options)
+    if forged and options.key is not None:
+        return Outcome((), (Difference("signature", forged),), ("everything else, as nobody vouches for the record",))
+    if forged:
+        differences.append(Difference("signature", forged))
+    elif options.key is not None:
+        held.append(f"signature: by the key {quoted(options.key)}")
+    else:
+        unchecked.append("who made the record: it is not signed")
+    statement = statement_in(record)
+    for part, option, found in _compared(statement, options):
+        if found is None:
+            unchecked.append(f"{part}: {option}")
+        else:
+            there = list(found)
+            differences.extend(there)
+            if not there:
+                held.append(f"{part}: {option}")
+    return Outcome(tuple(held), tuple(differences), tuple(unchecked))
+
+
+def _fault_of_signature(record: Record, options: argparse.Namespace) -> str:
+    """What is wrong with the signature; of a record that has none, only where one was asked for."""
+    if options.key is None:
+        return "" if record.envelope is None else "it is signed, and was not checked; name the public key with `--key`"
+    key = key_in(options.key, public_key)
+    if record.envelope is None:
+        return "the record is not signed"
+    if not is_signed_by(record.envelope, key):
+        return f"no signature of it was made with the key {quoted(options.key)} ({keyid_of(key)[:16]})"
+    return ""
+
+
+def _compared(
+    statement: dict[str, Any], options: argparse.Namespace
+) -> Iterator[tuple[str, str, Iterable[Difference] | None]]:
+    """Each part with what was done, or what to do, and its differences; None where nothing was done."""
+    predicate = statement["predicate"]
+    recorded = checkpoint_of(statement)
+    if options.checkpoint is None:
+        yield "checkpoint", "name its folder with `--checkpoint`", None
+    else:
+        found = _measured(options.checkpoint, "checkpoint")
+        yield "checkpoint", plural(len(recorded.files), "file"), checking.of_folders("checkpoint", recorded, found)
+    if options.plan is None:
+        yield "plan", "name its file with `--plan`", None
+    else:
+        yield "plan", quoted(predicate["plan"]["name"]), _of_plan(predicate, options)
+    data = predicate["dataset"].get("folder")
+    if options.dataset is None:
+        yield "dataset", "name its folder with `--dataset`" if data else "its files were not recorded", None
+    elif data is None:
+        yield "dataset", "", (Difference("dataset", "the record lists no files of it"),)
+    else:
+        recorded = folder.folder_of(data["files"], data["links"])
+        found = _measured(options.dataset, "dataset")
+        yield "dataset", plural(len(recorded.files), "file"), checking.of_folders("dataset", recorded, found)
+    for name in options.metrics:
+        yield "metrics", quoted(name), checking.of_reports(predicate["metrics"], name, hash_of(name))
+    if not options.metrics:
+        yield "metrics", "name their file with `--metrics`" if predicate["metrics"] else "none are recorded", None
+
+
+def _measured(path: str, what: str) -> folder.Folder:
+    with progress.shown(what) as show:
+        return hashing.measured(path, show)
+
+
+def _of_plan(predicate: dict[str, Any], options: argparse.Namespace) -> Iterator[Difference]:
+    name = predicate["plan"]["name"]
+    judged = judge(Files(), options.plan, tuple(options.set))
+    errors = [found for found in judged.diagnostics if output.is_error(found)]
+    if errors:
+        output.complain(as_text(errors, output.in_color(options.color, sys.stderr)) + "\n")
+        raise CannotWork(f"{quoted(options.plan)} has errors, so there is no plan to compare the record with")
+    names = [plan.name for plan in judged.plans]
+    if name not in names:
+        listing = ", ".join(map(quoted, names)) or "none"
+        yield Difference("plan", f"the record is of plan {quoted(name)}, and {quoted(options.plan)} has {listing}")
+        return
+    found = ready(judged, (name,), ())
+    if found.is_faulty():
+        output.complain(as_text(filter(output.is_error, found.diagnostics), output.in_color(options.color, sys.stderr)))
+        raise CannotWork(f"plan {quoted(name)} of {quoted(options.plan)} cannot be compiled")
+    plan = found.plans[0]
+    made = parts_of_plan(plan, found.origin, emitted(plan, (), lambda file: False))
+    different = [
+        *checking.of_plans(predicate, made),
+        *checking.of_datasets(predicate["dataset"], dataset.identity(plan, None, None)[0]),
+    ]
+    yield from different
+    if different and predicate["planc"] != VERSION:
+        yield Difference("planc", f"this is {VERSION}, the record was made by {quoted(predicate['planc'])}")
+    settings = predicate["plan"]["settings"]
+    if different and settings != list(options.set):
+        given = " ".join(f"--set {setting}" for setting in settings) or "no `--set`"
+        yield Difference("settings", f"the record was made with {visible(given)}")
+
+
+def _as_text(outcome: Outcome) -> str:
+    lines = [f"holds: {line}" for line in outcome.held]
+    for part in dict.fromkeys(found.part for found in outcome.differences):
+        found = [each.message for each in outcome.differences if each.part == part]
+        lines.extend(f"differs: {part}: {message}" for message in found[:_MOST_SHOWN])
+        if _MOST_SHOWN < len(found):
+            lines.append(f"differs: {part}: and {plural(len(found) - _MOST_SHOWN, 'more difference')}")
+    lines.extend(f"not checked: {line}" for line in outcome.unchecked)
+    number = len(outcome.differences)
+    lines.append(f"Found {plural(number, 'difference')}." if number else "Verified: what was checked is as recorded.")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _as_data(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "verified": not outcome.differences,
+        "held": list(outcome.held),
+        "differences": [found._asdict() for found in outcome.differences],
+        "not_checked": list(outcome.unchecked),
+    }

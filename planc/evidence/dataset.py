@@ -1,0 +1,53 @@
+"""Which data a run saw: what the plan calls it, the digest that is stated, and the files, where their folder is there.
+
+A folder's digest is that of the canonical list of its files (`folder.digest_of`), which planc shows when it makes a
+record. A stated SHA-256 has to be that, or of a folder with a single file its own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from planc.evidence.folder import Folder, as_data, digest_of
+from planc.plan.model import Plan, Unknown
+
+_SHA256 = re.compile("(?:sha256:)?([0-9a-fA-F]{64})")
+
+
+def identity(plan: Plan, given: str | None, folder: Folder | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What the record says of a plan's dataset, and what about it does not agree.
+
+    given: a digest that the command line states.
+    """
+    found: dict[str, Any] = {part: value for part in ("name", "version") if (value := _field(plan, part)) is not None}
+    faults = []
+    planned = _field(plan, "digest")
+    stated = planned if given is None else given
+    if planned is not None and given is not None and _bare(planned) != _bare(given):
+        faults.append(f"the plan's `dataset.digest` is {planned}, and `--dataset-digest` {given}")
+    if stated is not None:
+        found["digest"] = stated
+    if folder is not None:
+        sha256 = digest_of(folder)
+        found["folder"] = {"sha256": sha256, **as_data(folder)}
+        if stated is not None:
+            found["compared"] = _SHA256.fullmatch(stated) is not None
+            if found["compared"] and _bare(stated) not in _digests(folder, sha256):
+                faults.append(f"the digest that is stated of the dataset is {stated}, and its files give {sha256}")
+    return found, tuple(faults)
+
+
+def _digests(folder: Folder, sha256: str) -> tuple[str, ...]:
+    alone = tuple(file.sha256 for file in folder.files) if len(folder.files) == 1 else ()
+    return (sha256, *alone)
+
+
+def _field(plan: Plan, name: str) -> str | None:
+    value = plan.value(f"dataset.{name}") if f"dataset.{name}" in plan else None
+    return None if value is None or isinstance(value, Unknown) else str(value)
+
+
+def _bare(digest: str) -> str:
+    match = _SHA256.fullmatch(digest)
+    return match[1].lower() if match is not None else digest

@@ -1,0 +1,94 @@
+"""A record as it is read, of which nothing is believed: size, depth, form and names are looked at first.
+
+No name in a record is ever opened: names are compared with those that are found in the folders that the user names.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from planc import resources
+from planc.evidence import canonical, folder
+from planc.evidence.canonical import Unreadable
+from planc.evidence.envelope import Envelope, opened
+from planc.evidence.names import fault_of
+from planc.evidence.statement import PREDICATE, STATEMENT, checkpoint_of
+
+#: Bytes of a record: a million files have room in it.
+MOST_BYTES = 256 << 20
+
+_SCHEMA = "schemas/evidence.schema.json"
+
+
+class Record(NamedTuple):
+    """The text of a statement, unread, and the envelope that it came in, if it did."""
+
+    payload: bytes
+    envelope: Envelope | None
+
+
+def read(content: bytes) -> Record:
+    """The record in the content of a file; Unreadable if it is none."""
+    if MOST_BYTES < len(content):
+        raise Unreadable(f"it is larger than {MOST_BYTES >> 20} MiB")
+    text = content.removesuffix(b"\n")
+    document = canonical.read(text)
+    if not isinstance(document, dict):
+        raise Unreadable("it is no record")
+    if "payload" not in document:
+        return Record(text, None)
+    envelope = opened(document)
+    return Record(envelope.payload, envelope)
+
+
+def statement_in(record: Record) -> dict[str, Any]:
+    """The statement of a record, which has the right form and does not contradict itself; else Unreadable."""
+    statement = canonical.read(record.payload)
+    if not isinstance(statement, dict) or statement.get("_type") != STATEMENT:
+        raise Unreadable(f"it is no in-toto Statement: its `_type` is not `{STATEMENT}`")
+    kind = statement.get("predicateType")
+    if kind != PREDICATE:
+        raise Unreadable(f"its `predicateType` is not `{PREDICATE}`, the form that this planc knows")
+    _check_form(statement)
+    _check_names(statement)
+    _check_sums(statement)
+    return statement
+
+
+def _check_form(statement: dict[str, Any]) -> None:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    schema = json.loads(resources.read_text(_SCHEMA))
+    error = best_match(Draft202012Validator(schema).iter_errors(statement))
+    if error is not None:
+        raise Unreadable(f"`{error.json_path.removeprefix('$.')}` is not in the form of a record")
+
+
+def _check_names(statement: dict[str, Any]) -> None:
+    predicate = statement["predicate"]
+    data = predicate["dataset"].get("folder", {"files": [], "links": []})
+    for files, links in (
+        (statement["subject"], predicate["checkpoint"]["links"]),
+        (data["files"], data["links"]),
+        (predicate["emitted"], []),
+    ):
+        names = [each.get("name", each.get("path")) for each in (*files, *links)]
+        for name in names:
+            fault = fault_of(name)
+            if fault:
+                raise Unreadable(f"the name `{name}` in it cannot be: {fault}")
+        if len(set(names)) < len(names):
+            raise Unreadable("it has a name twice")
+
+
+def _check_sums(statement: dict[str, Any]) -> None:
+    predicate = statement["predicate"]
+    checkpoint = checkpoint_of(statement)
+    stated = predicate["checkpoint"]
+    if (stated["num_files"], stated["size"]) != (len(checkpoint.files), checkpoint.size):
+        raise Unreadable("its number of files, or their size, is not that of the files that it lists")
+    data = predicate["dataset"].get("folder")
+    if data is not None and folder.digest_of(folder.folder_of(data["files"], data["links"])) != data["sha256"]:
+        raise Unreadable("the digest of its dataset is not that of the files that it lists")
