@@ -56,7 +56,12 @@ _CHOICES = ("Tree", "Ring", "CollnetDirect", "CollnetChain", "^NVLS")
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """An algorithm that is none of Megatron's, in a deterministic run."""
     text = variables(plan).get("NCCL_ALGO")
-    if text is None or text in _CHOICES or facts["train.deterministic"] is not True or not plan.emits("megatron"):
+    if (
+        text is None
+        or text in _CHOICES
+        or facts["train.deterministic"] is not True
+        or not plan.emits("megatron", "megatron-bridge")
+    ):
         return
     span = variable_place(plan, "NCCL_ALGO")
     yield Diagnostic(

@@ -57,7 +57,7 @@ def _added(plan: Plan, facts: Facts) -> list[Variable]:
     if _relies_on_one_connection(plan, facts):
         reason = "Megatron: before Blackwell its overlap of tensor and context ranks relies on the order of launches."
         found.append(Variable("CUDA_DEVICE_MAX_CONNECTIONS", "1", reason))
-    if plan.emits("megatron") and _known(facts, "train.deterministic", False):
+    if plan.emits("megatron", "megatron-bridge") and _known(facts, "train.deterministic", False):
         reason = "Megatron: a deterministic run asks for an algorithm that adds up in a fixed order."
         found.append(Variable("NCCL_ALGO", "Ring", reason))
         reason = "PyTorch: without a workspace of stated size cuBLAS is refused in a deterministic run."

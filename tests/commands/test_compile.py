@@ -386,7 +386,7 @@ def test_one_target_of_several(folder: Path) -> None:
 
 
 def test_a_target_that_is_not_written_yet_is_an_error_only_where_it_is_wanted(folder: Path) -> None:
-    text = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, megatron-bridge]").replace("shard { stage = 1 }", "")
+    text = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, torchx]").replace("shard { stage = 1 }", "")
     (folder / "a.plan").write_text(text)
     assert planc("lint", "a.plan", cwd=folder).returncode == 0
     outcome = compiled(folder, expect=1)
@@ -400,12 +400,12 @@ def test_a_target_that_is_not_written_yet_is_an_error_only_where_it_is_wanted(fo
 
 
 def test_a_target_that_the_plan_leaves_to_others_keeps_nothing_from_being_written(folder: Path) -> None:
-    allowed = "emit = [megatron-bridge, torchrun]  # planc: allow PLN018 -- the flags are written by hand\n"
+    allowed = "emit = [torchx, torchrun]  # planc: allow PLN018 -- the flags are written by hand\n"
     (folder / "a.plan").write_text(CLEAN.replace("emit = [torchrun, deepspeed]\n", allowed))
     outcome = compiled(folder)
     assert (outcome.stderr, sorted(content(folder / "out"))) == ("", ["run/planc.manifest.json", "run/torchrun.sh"])
     assert planc("compile", "--check", cwd=folder).returncode == 0
-    outcome = compiled(folder, "--target=megatron-bridge", expect=1)
+    outcome = compiled(folder, "--target=torchx", expect=1)
     assert outcome.stderr.startswith("error[PLN018]")
 
 

@@ -18,7 +18,7 @@ from planc.commands.files import Files
 from planc.resources import read_text
 from tests.commands.cli import BROKEN, CLEAN, command, environment, planc
 
-WARNED = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, megatron-bridge]").replace("shard { stage = 1 }", "")
+WARNED = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, torchx]").replace("shard { stage = 1 }", "")
 
 
 #: What is said last of BROKEN alone.
