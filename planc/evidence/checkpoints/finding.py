@@ -1,0 +1,200 @@
+"""The checkpoints in a folder: names say where they lie and of which format, and a few files what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from planc.diagnostics.amounts import count_text
+from planc.diagnostics.text import visible
+from planc.evidence.checkpoints import archive, dcp, deepspeed, megatron, safetensors
+from planc.evidence.checkpoints.found import Found, Opener, Unreadable
+from planc.evidence.checkpoints.pickled import fields
+from planc.evidence.checkpoints.tensors import Count, Tensor, counted
+
+#: Bytes of a file that is one name.
+_MOST_NAME = 4096
+
+#: Missing files that are named.
+_MOST_NAMED = 3
+
+_WEIGHTS = re.compile(r"(model|pytorch_model|consolidated|adapter_model)(?:-(\d{5})-of-(\d{5}))?\.safetensors")
+_STEP = re.compile(r"(?:checkpoint|step|global_step|epoch)[-_](\d{1,18})")
+
+Value = TypeVar("Value")
+
+
+def found_in(sizes: Mapping[str, int], opened: Opener) -> tuple[Found, ...]:
+    """The checkpoints among files, of which the names from their folder and the sizes are given, by their paths."""
+    folders: dict[str, dict[str, int]] = {}
+    for name, size in sizes.items():
+        folder, _, file = name.rpartition("/")
+        folders.setdefault(folder, {})[file] = size
+    look = _Look(folders, opened)
+    found = [each for folder in sorted(folders) for each in look.at(folder)]
+    ranks = {folder.rpartition("/")[0] for folder in folders if look.is_rank(folder)}
+    return tuple(sorted((*found, *map(look.megatron, sorted(ranks))), key=lambda each: (each.path, each.format)))
+
+
+def newest(found: tuple[Found, ...], sizes: Mapping[str, int], opened: Opener) -> tuple[Found | None, str]:
+    """What a trainer that is told the folder goes on from: what a file names, else the last; or the fault."""
+    for name in ("latest", megatron.TRACKER):
+        if name in sizes:
+            text, reason = _attempt(partial(_text, opened, name))
+            named = f"iter_{int(text):07d}" if text and re.fullmatch(r"\d{1,18}", text) else text
+            chosen = next((each for each in found if each.path == named), None)
+            fault = reason or f"names `{visible(text or '')}`, and no checkpoint of that name is there"
+            return chosen, "" if chosen else f"`{name}` {fault}"
+    return max(found, key=lambda each: (-1 if each.step is None else each.step, each.path), default=None), ""
+
+
+class _Look:
+    """The files of each folder, and how one is opened."""
+
+    def __init__(self, folders: Mapping[str, Mapping[str, int]], opened: Opener) -> None:
+        self._folders = folders
+        self._opened = opened
+
+    def at(self, folder: str) -> Iterator[Found]:
+        files = self._folders[folder]
+        names = deepspeed.names(files)
+        if names is not None:
+            yield self._deepspeed(folder, names)
+        if dcp.METADATA in files and any(map(dcp.is_file, files)):
+            yield from self._dcp(folder)
+        if any(map(_WEIGHTS.fullmatch, files)):
+            yield self._safetensors(folder)
+
+    def is_rank(self, folder: str) -> bool:
+        return megatron.is_rank(folder.rpartition("/")[2]) and megatron.STATES in self._folders[folder]
+
+    def megatron(self, folder: str) -> Found:
+        """A checkpoint of Megatron's older format; its tensors are pickled rank by rank, and not counted."""
+        inside = [each for each in self._folders if each.rpartition("/")[0] == folder]
+        own = {each.rpartition("/")[2]: each for each in inside if self.is_rank(each)}
+        first = f"{own[min(own)]}/{megatron.STATES}"
+        content, reason = _attempt(partial(self._archive, first))
+        stated = {} if reason else megatron.stated(content)
+        step = stated.pop("step", megatron.step_of(folder.rpartition("/")[2]))
+        notes = ("each of its ranks holds its own shards, so that parameters are not counted", *_unread(first, reason))
+        layout = stated or megatron.layout_of(own)
+        return Found(folder, "megatron", step, None, layout, faults=_lacking(megatron.missing(own)), notes=notes)
+
+    def _deepspeed(self, folder: str, names: deepspeed.Names) -> Found:
+        is_universal = any(each.startswith(f"{folder}/zero/".lstrip("/")) for each in self._folders)
+        described_by = _joined(folder, names.described_by)
+        read, reason = _attempt(partial(self._archive, described_by))
+        content = fields(read)
+        stated = deepspeed.stated(content)
+        step = stated.pop("step", deepspeed.step_of(folder.rpartition("/")[2]))
+        layout = dict(names.layout) | stated
+        count = Count(None) if reason else deepspeed.counted(content, self._folders[folder], layout["model_parallel"])
+        faults = () if is_universal else _lacking(names.missing)
+        for axis, size in () if is_universal else names.layout.items():
+            if axis in stated and stated[axis] != size:
+                wrote = f"it was written by {count_text(stated[axis])} {_RANKS[axis]}"
+                faults = (*faults, f"{wrote}, and has files of {count_text(size)}")
+        notes = (*filter(None, (count.note,)), *_unread(described_by, reason))
+        format = "deepspeed-universal" if is_universal else "deepspeed"
+        return Found(folder, format, step, count.parameters, layout, faults=faults, notes=notes)
+
+    def _dcp(self, folder: str) -> Iterator[Found]:
+        """A checkpoint, unless it holds an optimizer alone, as accelerate saves one beside the model."""
+        name = _joined(folder, dcp.METADATA)
+        tensors, reason = _attempt(lambda: dcp.read(self._content(name, archive.MOST_BYTES)))
+        if not reason and not tensors:
+            return
+        own = folder.rpartition("/")[2]
+        layout, step, notes = {"writers": dcp.writers(self._folders[folder])}, _step_of(own), _unread(name, reason)
+        if megatron.COMMON in self._folders[folder]:
+            common = _joined(folder, megatron.COMMON)
+            content, fault = _attempt(partial(self._archive, common))
+            stated = {} if fault else megatron.stated(content)
+            step = stated.pop("step", megatron.step_of(own))
+            layout, notes = layout | stated, (*notes, *_unread(common, fault))
+        count = counted(tensors) if tensors else Count(None)
+        yield Found(folder, "dcp", step, count.parameters, layout, notes=(*filter(None, (count.note,)), *notes))
+
+    def _safetensors(self, folder: str) -> Found:
+        files = {name: match for name in sorted(self._folders[folder]) if (match := _WEIGHTS.fullmatch(name))}
+        kinds = {match[1] for match in files.values()}
+        kind = next(kind for kind in ("model", "pytorch_model", "consolidated", "adapter_model") if kind in kinds)
+        names = [name for name, match in files.items() if match[1] == kind]
+        index = f"{kind}.safetensors.index.json"
+        wanted, reason = self._wanted(folder, index, names)
+        faults, notes = list(_lacking(sorted(wanted - {*names}))), [*_unread(index, reason)]
+        tensors: list[Tensor] = []
+        for name in names:
+            path = _joined(folder, name)
+            held, fault = _attempt(partial(self._tensors, path))
+            tensors += held or ()
+            faults += [f"`{visible(path)}`: {fault}"] if fault else []
+        count = Count(None) if faults else counted(tensors)
+        notes += [count.note] if count.note else []
+        step = _step_of(folder.rpartition("/")[2])
+        is_adapter = kind == "adapter_model"
+        return Found(folder, "safetensors", step, count.parameters, {}, is_adapter, tuple(faults), tuple(notes))
+
+    def _wanted(self, folder: str, index: str, names: list[str]) -> tuple[set[str], str]:
+        """The files that there have to be, by the index or else by their numbers."""
+        if index in self._folders[folder]:
+            path = _joined(folder, index)
+            content, reason = _attempt(partial(self._content, path, safetensors.MOST_INDEX))
+            files, fault = _attempt(lambda: safetensors.files_of_index(content or b""))
+            return {*(files or {}).values()}, reason or fault
+        match = _WEIGHTS.fullmatch(names[0])
+        total = int(match[3]) if match and match[3] else 0
+        return {f"{match[1]}-{number:05d}-of-{total:05d}.safetensors" for number in range(1, total + 1) if match}, ""
+
+    def _tensors(self, path: str) -> tuple[Tensor, ...]:
+        folder, _, name = path.rpartition("/")
+        with self._opened(path) as file:
+            return safetensors.read(file, self._folders[folder][name])
+
+    def _archive(self, path: str) -> Any:
+        with self._opened(path) as file:
+            return archive.read(file)
+
+    def _content(self, path: str, limit: int) -> bytes:
+        with self._opened(path) as file:
+            content = file.read(limit + 1)
+        if limit < len(content):
+            raise Unreadable(f"it is larger than {limit >> 20} MiB")
+        return content
+
+
+_RANKS = {"model_parallel": "model-parallel ranks", "sharing": "ranks that share"}
+
+
+def _attempt(read: Callable[[], Value]) -> tuple[Value | None, str]:
+    """What is read, or None and the reason."""
+    try:
+        return read(), ""
+    except Unreadable as reason:
+        return None, visible(str(reason))
+
+
+def _unread(name: str, reason: str) -> tuple[str, ...]:
+    return (f"`{visible(name)}` is not read: {reason}",) if reason else ()
+
+
+def _text(opened: Opener, name: str) -> str:
+    with opened(name) as file:
+        return file.read(_MOST_NAME).decode("utf-8", "replace").strip()
+
+
+def _step_of(folder: str) -> int | None:
+    match = _STEP.fullmatch(folder)
+    return int(match[1]) if match else None
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _lacking(names: tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    shown = tuple(f"`{visible(name)}` is missing" for name in names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return (*shown, f"and {count_text(more)} more are") if 0 < more else shown
