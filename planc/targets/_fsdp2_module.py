@@ -29,7 +29,7 @@ def module_text(plan: Plan, facts: Facts) -> str:
         **_ranks(facts),
         **_step(plan, facts),
         **_layers(plan, facts),
-        **_optimizer(plan),
+        **optimizer_values(plan),
     }
     values["imports"] = tuple(map(Code, _imports(values)))
     return render_python("fsdp2/parallelize.py.jinja", values)
@@ -46,6 +46,23 @@ def makes_optimizer(plan: Plan) -> bool:
     rest = [name for name in _ARGUMENTS if name not in fields]
     has_rate = written(plan, "optimizer.learning_rate") is not None
     return bool(fields) and has_rate and all(written(plan, f"optimizer.{name}") is None for name in rest)
+
+
+def optimizer_values(plan: Plan) -> dict[str, Any]:
+    """What templates say of the optimizer of torch: its class, rate and other arguments, and the largest norm."""
+    clip = written(plan, "optimizer.clip")
+    values: dict[str, Any] = {"optimizer": None, "learning_rate": None, "clip": float(clip) if clip else None}
+    if makes_optimizer(plan):
+        name, fields = OPTIMIZERS[plan.value("optimizer")]
+        given = {field: written(plan, f"optimizer.{field}") for field in fields}
+        values["optimizer"] = Code(name)
+        values["learning_rate"] = float(plan.value("optimizer.learning_rate"))
+        values["arguments"] = tuple(
+            (Code(_ARGUMENTS[field]), tuple(map(float, value)) if field == "betas" else float(value))
+            for field, value in given.items()
+            if value is not None
+        )
+    return values
 
 
 def _ranks(facts: Facts) -> dict[str, Any]:
@@ -111,22 +128,6 @@ def _layers(plan: Plan, facts: Facts) -> dict[str, Any]:
         "reshard": plan.value("shard.stage") == 3 if secondary in (None, facts["shard.size"]) else secondary,
         "offload": written(plan, "offload.weights") is not None,
     }  # fmt: skip
-
-
-def _optimizer(plan: Plan) -> dict[str, Any]:
-    clip = written(plan, "optimizer.clip")
-    values: dict[str, Any] = {"optimizer": None, "learning_rate": None, "clip": float(clip) if clip else None}
-    if makes_optimizer(plan):
-        name, fields = OPTIMIZERS[plan.value("optimizer")]
-        given = {field: written(plan, f"optimizer.{field}") for field in fields}
-        values["optimizer"] = Code(name)
-        values["learning_rate"] = float(plan.value("optimizer.learning_rate"))
-        values["arguments"] = tuple(
-            (Code(_ARGUMENTS[field]), tuple(map(float, value)) if field == "betas" else float(value))
-            for field, value in given.items()
-            if value is not None
-        )
-    return values
 
 
 def _imports(values: dict[str, Any]) -> Iterator[str]:

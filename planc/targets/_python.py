@@ -26,21 +26,7 @@ def render_python(template: str, values: Mapping[str, Any]) -> str:
     return _environment().get_template(template).render(values)
 
 
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    return Environment(
-        loader=FunctionLoader(lambda name: resources.read_text(f"templates/{name}")),
-        undefined=StrictUndefined,
-        finalize=_literal,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-def _literal(value: Any, indent: str = "") -> str:
+def literal(value: Any, indent: str = "") -> str:
     """The value as Python writes it, in ASCII; a value of another kind is a mistake in the template."""
     if isinstance(value, Code):
         return str(value)
@@ -50,11 +36,25 @@ def _literal(value: Any, indent: str = "") -> str:
     if isinstance(value, bool | int | float):
         return repr(value)
     if isinstance(value, tuple):
-        return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, list):
-        return f"[{', '.join(map(_literal, value))}]"
+        return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, dict):
         deeper = f"{indent}    "
-        lines = (f"{deeper}{_literal(name)}: {_literal(item, deeper)},\n" for name, item in value.items())
+        lines = (f"{deeper}{literal(name)}: {literal(item, deeper)},\n" for name, item in value.items())
         return f"{{\n{''.join(lines)}{indent}}}" if value else "{}"
     raise TypeError(f"the template put in {value}, which is no text, number or collection of them")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    return Environment(
+        loader=FunctionLoader(lambda name: resources.read_text(f"templates/{name}")),
+        undefined=StrictUndefined,
+        finalize=literal,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

@@ -11,7 +11,7 @@ DRAWN = {"context": (1,), "pipeline": (1, 1, 1, 2)}
 
 def values(files: dict[str, str]) -> dict[str, object]:
     """What the file says."""
-    data: dict[str, Any] = json.loads(files["ds_config.json"])
+    data = config_in(files)
     found: dict[str, object] = {
         "micro_batch": data["train_micro_batch_size_per_gpu"],
         "accumulation": data["gradient_accumulation_steps"],
@@ -27,3 +27,9 @@ def values(files: dict[str, str]) -> dict[str, object]:
     if "optimizer" in data:
         found["learning_rate"] = data["optimizer"]["params"]["lr"]
     return found
+
+
+def config_in(files: dict[str, str]) -> dict[str, Any]:
+    """The file itself."""
+    config: dict[str, Any] = json.loads(files["ds_config.json"])
+    return config

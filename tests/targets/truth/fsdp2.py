@@ -12,7 +12,8 @@ _NAMES = {
     "micro_batch": "MICRO_BATCH", "accumulation": "ACCUMULATION", "global_batch": "GLOBAL_BATCH",
     "sequence": "SEQUENCE_LENGTH", "clip": "LARGEST_NORM", "learning_rate": "LEARNING_RATE",
 }  # fmt: skip
-_DTYPES = {"torch.bfloat16": "bf16", "torch.float16": "fp16", "torch.float32": "fp32"}
+#: Names of the dtypes by those of torch.
+DTYPES = {"torch.bfloat16": "bf16", "torch.float16": "fp16", "torch.float32": "fp32"}
 
 
 def values(files: dict[str, str]) -> dict[str, object]:
@@ -21,7 +22,7 @@ def values(files: dict[str, str]) -> dict[str, object]:
     for statement in ast.parse(files["parallelize.py"]).body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             said[statement.targets[0].id] = statement.value
-    dtype = _DTYPES[ast.unparse(said["COMPUTE_DTYPE"])]
+    dtype = DTYPES[ast.unparse(said["COMPUTE_DTYPE"])]
     numbers = {name: ast.literal_eval(said[name]) for name in (*_NAMES.values(), "REPLICAS", "SHARDS") if name in said}
     assert numbers["REPLICAS"] * numbers["SHARDS"] == numbers["DATA"]
     assert numbers["DATA"] * numbers["TENSOR"] == numbers["WORLD_SIZE"]
