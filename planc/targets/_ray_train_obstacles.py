@@ -99,10 +99,10 @@ def check_program(plan: Plan) -> Iterator[Diagnostic]:
     for target, name, content in (
         ("deepspeed", "config_flag", "DS_CONFIG"), ("transformers", "pass_path", "TRAINING_ARGS"),
     ):  # fmt: skip
-        choice = choice_of(plan, target)
-        if choice is not None and choice.options.is_written(name) and written(choice.options, name):
+        emitted = choice_of(plan, target)
+        if emitted is not None and emitted.options.is_written(name) and written(emitted.options, name):
             help = (f"remove it; the program finds the content as `{content}` in ray_train.py",)
-            span = choice.options[name].span
+            span = emitted.options[name].span
             yield UNSAID.at(span, "on Ray's nodes no path leads to the compiled files", "not passed", help=help)
 
 
