@@ -10,7 +10,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
 from planc.plan.units import EPOCHS, PLAIN, STEPS, TOKENS
 from planc.targets._data import real
-from planc.targets._launch import is_unset, written
+from planc.targets._launch import is_unset, option, written
 
 
 class Optimizer(NamedTuple):
@@ -75,11 +75,16 @@ def obstacles(plan: Plan, facts: Facts) -> Iterator[Obstacle]:
         if written(plan, "schedule.minimum") is not None:
             yield Obstacle("schedule.minimum", "a constant schedule has no minimum", "remove it")
         return
-    total = steps_of(plan, facts, "schedule.total")
+    total = None if _trainer_counts(plan) else steps_of(plan, facts, "schedule.total")
     if isinstance(total, Obstacle) and not (isinstance(warmup, Obstacle) and warmup.message == total.message):
         yield total
     elif is_unset(plan, "schedule.total"):
         yield Obstacle("schedule", f"the `{kind}` schedule has no end", "write `train { duration = ... steps }`")
+    elif isinstance(total, int) and _is_for_trainer(plan) and not is_unset(plan, "train.duration"):
+        steps = steps_of(plan, facts, "train.duration")
+        if isinstance(steps, int) and steps != total:
+            message = f"the schedule ends after {total} steps, the run after {steps}"
+            yield Obstacle("schedule.total", message, "leave `total` out: the Trainer's schedules end with the run")
     yield from _rate_obstacles(plan, kind)
 
 
@@ -105,14 +110,14 @@ def scheduler_block(plan: Plan, facts: Facts) -> dict[str, Any] | None:
     if kind == "cosine":
         minimum = written(plan, "schedule.minimum")
         ratio = 0.0 if not minimum else float(minimum / rate)
-        params.update(total_num_steps=_total(plan, facts), warmup_min_ratio=0.0, cos_min_ratio=ratio)
+        params.update(total_num_steps=_end(plan, facts), warmup_min_ratio=0.0, cos_min_ratio=ratio)
         return {"type": "WarmupCosineLR", "params": params}
     params["warmup_min_lr"] = 0.0
     if rate is not None:
         params["warmup_max_lr"] = real(rate)
     if kind == "constant":
         return {"type": "WarmupLR", "params": params}
-    params["total_num_steps"] = _total(plan, facts)
+    params["total_num_steps"] = _end(plan, facts)
     return {"type": "WarmupDecayLR", "params": params}
 
 
@@ -144,10 +149,26 @@ def steps_of(plan: Plan, facts: Facts, path: str) -> int | Obstacle | None:
     return None if isinstance(per_step, Unknown) else _up(amount, per_step)
 
 
-def _total(plan: Plan, facts: Facts) -> int:
+def _end(plan: Plan, facts: Facts) -> int | str:
+    """The step at which the schedule ends, or the word for which the Trainer puts its own count of the run's steps."""
+    if _trainer_counts(plan):
+        return "auto"
     total = steps_of(plan, facts, "schedule.total")
     assert isinstance(total, int)
     return total
+
+
+def _trainer_counts(plan: Plan) -> bool:
+    """Whether only the Trainer knows the steps: of each epoch it counts the last one too, which lacks some batches.
+
+    It stops at a number that is not its own (transformers 5.23, `trainer_config_finalize`).
+    """
+    total = written(plan, "schedule.total")
+    return _is_for_trainer(plan) and total is not None and bool(total.dimension == EPOCHS)
+
+
+def _is_for_trainer(plan: Plan) -> bool:
+    return bool(option(plan, "deepspeed", "trainer") == "hf")
 
 
 def _up(amount: Any, divisor: int = 1) -> int:
