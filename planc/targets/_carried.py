@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic, Fault
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.source import Span
 from planc.targets import load_target
-from planc.targets._launch import choice_of, option
+from planc.targets._launch import choice_of, option, written
 
 #: Trainers whose script calls torchrun on each node, with the trainer's own flags or file.
 OWN_SCRIPT = ("megatron", "torchtitan", "nanotron")
@@ -24,6 +24,7 @@ LAUNCHERS = ("torchrun", "accelerate", *OWN_SCRIPT)
 #: Trainers that start all nodes from one of them, by ssh.
 _FROM_ONE_NODE = ("gpt-neox", "megatron-bridge")
 
+PORT = 29500  # torchrun's own default
 WAIT = 1800  # seconds for the slowest node to fetch its image
 
 _END = "PLANC_END"
@@ -86,6 +87,16 @@ def carried(plan: Plan, facts: Facts, launcher: str) -> Carried:
             files.update((file.path, file.text) for file in target.emit(plan, facts) if not file.executable)
     script = next(file for file in load_target(launcher).emit(plan, facts) if file.executable)
     return Carried({**files, script.path: script.text}, script.path)
+
+
+def port_of(plan: Plan) -> int:
+    """The port at which nodes meet; on one node a plan may say 0, for any free port."""
+    return int((written(plan, "launch.env") or {}).get("MASTER_PORT", PORT)) or PORT
+
+
+def seconds(time: Any) -> int | None:
+    """A time in whole seconds, rounded up; None where there is none."""
+    return None if time is None else int(-(-time // 1))
 
 
 def unpacking(files: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.targets._carried import WAIT, carried, launcher_of
+from planc.targets._carried import WAIT, carried, launcher_of, port_of
 from planc.targets._kubernetes_text import escaped
 from planc.targets._launch import option, written
 from planc.targets._shell import render
@@ -20,7 +20,6 @@ PYTORCHJOB, TRAINJOB, JOBSET, JOB = "pytorchjob", "trainjob", "jobset", "job"
 KUEUE, VOLCANO = "kueue", "volcano"
 INSTANCE = "app.kubernetes.io/instance"
 REPLICAS = "node"  # the replicated job; trainer looks for a container of this name
-PORT = 29500  # torchrun's own default
 
 _FOLDER = "/etc/planc"
 _HOST = "kubernetes.io/hostname"
@@ -103,8 +102,7 @@ def mount_parts(mount: str) -> tuple[str, str, str]:
 
 def job_of(plan: Plan, facts: Facts) -> Job:
     """The job of a plan without a fault."""
-    # On one node a plan may say 0, for any free port; a container names none.
-    port = int((written(plan, "launch.env") or {}).get("MASTER_PORT", PORT)) or PORT
+    port = port_of(plan)
     name, kind, nodes = name_of(plan), kind_of(plan), facts["cluster.nodes"]
     found = carried(plan, facts, launcher_of(plan, TARGET_NAME))
     files, start = dict(found.files), found.script

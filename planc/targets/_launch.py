@@ -23,8 +23,8 @@ from planc.targets._faults import (
     VENV,
 )
 
-#: Targets that start the program themselves; pods run a trainer's own script (PLN992).
-_STARTERS = frozenset(("accelerate", "deepspeed-launcher", "ray-train", "skypilot", "slurm", "torchrun", "torchx"))
+#: Targets that start the program themselves; pods and other machines run a trainer's own script (PLN992, 994, 996).
+_STARTERS = frozenset(("accelerate", "deepspeed-launcher", "ray-train", "slurm", "torchrun"))
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -48,10 +48,10 @@ _OF_THE_NODE = frozenset(("NODE_RANK", "SLURM_NODEID", "SLURM_PROCID", "SLURM_LO
 _LOOPBACK = re.compile(r"localhost(\..*)?|127\..*|::1|0\.0\.0\.0", re.IGNORECASE)
 
 #: Targets that start the container of the plan; a script beside theirs is for use inside it.
-_START_CONTAINERS = ("kubernetes", "slurm")
+_START_CONTAINERS = ("kubernetes", "skypilot", "slurm", "torchx")
 
-#: Trainers whose files or environment carry the timeout of collectives.
-_CARRY_TIMEOUT = tuple(name for name in TRAINERS if name not in ("accelerate", "lightning"))
+#: Targets whose files or environment carry the timeout of collectives.
+_CARRY_TIMEOUT = (*(name for name in TRAINERS if name != "accelerate"), "ray-train")
 
 
 def written(plan: Record, path: str) -> Any:
