@@ -81,10 +81,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _relies_on_order(facts: Facts) -> bool:
-    """Whether tensor or context ranks exchange, on cards that keep the order of launches with one connection only."""
+    """Whether tensor or context ranks exchange, on cards that keep the order of launches with one connection only.
+
+    Megatron asks for the major version of the architecture, which is 9 for AMD's too.
+    """
     capability = facts["cluster.gpu.compute_capability"]
     split = 1 < facts["parallel.tensor"] or 1 < facts["parallel.context"]
-    return known(capability) and capability < _BLACKWELL and split
+    is_older = facts["cluster.gpu.vendor"] == "amd" or (known(capability) and capability < _BLACKWELL)
+    return is_older and split
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("launch.env", "shard.stage"))

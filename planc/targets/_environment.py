@@ -71,11 +71,16 @@ def _added(plan: Plan, facts: Facts) -> list[Variable]:
 
 
 def _relies_on_one_connection(plan: Plan, facts: Facts) -> bool:
-    """Whether Megatron asserts one connection, and no trainer of the plan gathers weights beside its products."""
+    """Whether Megatron asserts one connection, and no trainer of the plan gathers weights beside its products.
+
+    It asks for the major version of the card's architecture, which of AMD's is 9 as well (`get_device_arch_version`): a
+    card that is not known to be Blackwell or later may be one with which it does not start.
+    """
     capability = facts["cluster.gpu.compute_capability"]
+    is_older = isinstance(capability, Unknown) or capability < _BLACKWELL
     is_split = 1 < facts["parallel.tensor"] or 1 < facts["parallel.context"]
     is_megatron = {engine.name for engine in engines(plan)} == {"megatron"}
-    return is_megatron and is_split and capability < _BLACKWELL and facts["shard.stage"] < 2
+    return is_megatron and is_split and is_older and facts["shard.stage"] < 2
 
 
 def _caches(plan: Plan) -> list[Variable]:

@@ -377,7 +377,8 @@ def test_kernels_are_built_in_no_folder_of_somebody_else(stubs: Stubs, tmp_path:
         ("megatron", "compute_capability = 9.0", "context = 2", "1"),
         ("megatron", "compute_capability = 10.0", "tensor = 2", None),
         ("megatron", "compute_capability = 9.0", "", None),
-        ("megatron", "", "tensor = 2", None),
+        ("megatron", "", "tensor = 2", "1"),
+        ("megatron", "vendor = amd", "tensor = 2", "1"),
         ("torchtitan", "compute_capability = 9.0", "tensor = 2", None),
     ],
 )
