@@ -48,7 +48,7 @@ from planc.rules.rule import Rule
 #: The names by which rules, targets and policies ask.
 _NAMES = (
     "torch", "cuda", "driver", "nccl", "python", "deepspeed", "accelerate", "transformers", "megatron-core",
-    "torchtitan", "transformer-engine", "nanotron", "gpt-neox", "slurm", "bitsandbytes", "peft",
+    "torchtitan", "transformer-engine", "nanotron", "gpt-neox", "megatron-bridge", "slurm", "bitsandbytes", "peft",
 )  # fmt: skip
 _OTHER_NAMES = {
     "pytorch": "torch", "cuda-toolkit": "cuda", "nvidia-driver": "driver", "megatron": "megatron-core",

@@ -67,8 +67,8 @@ RUN = fault(
     "run-without-megatron",
     "The run asks for what Megatron-LM's command line cannot say.",
     why="Megatron counts a run and its schedule in iterations, or in samples beside a batch that grows, and saves "
-    "after iterations; it has no `torch.compile` and no adapters; and a flag that `launch.args` repeats would win over "
-    "the plan.",
+    "after iterations; it has no `torch.compile` and no adapters; a flag that `launch.args` repeats would win over the "
+    "plan; and the parser of an older version stops at a flag that came later.",
     example=example(f'checkpoint {{ every = 30 min  directory = "ckpt" }}  {_EMIT}'),
     instead=example(f'checkpoint {{ every = 500 steps  directory = "ckpt" }}  {_EMIT}'),
     fix="write what the help names, or remove it.",

@@ -21,6 +21,7 @@ from planc.targets._launch import (
     check_nodes,
     choice_of,
     is_unset,
+    key_span,
     launch_values,
     option,
     written,
@@ -30,6 +31,7 @@ from planc.targets._megatron_faults import FAULTS, LAYOUT, LEFT, MODEL, PRECISIO
 from planc.targets._megatron_flags import Flag, flags
 from planc.targets._megatron_lengths import obstacles
 from planc.targets._megatron_obstacles import core_obstacles
+from planc.targets._megatron_versions import KEY, too_old
 from planc.targets._shell import HEADER, render
 from planc.targets.target import EmittedFile, Target
 
@@ -59,6 +61,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     yield from _check_run(plan, facts)
     found = tuple(flag for part in flags(plan, facts).values() for flag in part)
     yield from _check_words(plan, found)
+    for late in too_old(plan, found):
+        yield RUN.at(key_span(plan, "versions", KEY), late.message, help=(late.help,))
     yield from _check_needed(plan, found)
     said = {flag.path for flag in found} | _FOLLOWED
     if "log.directory" in said and tuple(written(plan, "log.to")) == ("tensorboard",):

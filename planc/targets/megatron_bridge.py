@@ -14,7 +14,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import TEXT, Field, Type
 from planc.targets._faults import LAUNCH_FAULTS, example, fault
-from planc.targets._launch import check_launch, choice_of, launch_values, option, written
+from planc.targets._launch import check_launch, choice_of, key_span, launch_values, option, written
 from planc.targets._left import check_left
 from planc.targets._megatron_bridge_config import FINETUNE, PRETRAIN, Override, overrides
 from planc.targets._megatron_bridge_obstacles import OVERRIDES, YAML, config, obstacles
@@ -82,7 +82,9 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What Megatron-Bridge cannot do for the plan."""
     found = overrides(plan, facts)
     for obstacle in obstacles(plan, facts, found):
-        yield PLAN.at(plan[obstacle.path].span, obstacle.message, help=(obstacle.help,))
+        is_version = obstacle.path == "versions"
+        span = key_span(plan, "versions", _NAME) if is_version else plan[obstacle.path].span
+        yield PLAN.at(span, obstacle.message, help=(obstacle.help,))
     yield from check_launch(plan, _NAME)
     yield from _check_decided(plan, found)
     said = {override.path for override in found} | _FOLLOWED
