@@ -384,7 +384,7 @@ _LAUNCH = (
     F("args", _list(TEXT), None, "its arguments", ("arguments", "script_args")),
     F("walltime", DURATION, None, "limit of the job", ("time", "time_limit", "wallclock")),
     F("restarts", COUNT0, 0, "how often a failed worker group is started again", ("max_restarts",)),
-    F("timeout", DURATION, 600, "time after which a collective is given up", ("distributed_timeout_minutes", "train_timeout_seconds", "deepspeed_timeout", "ddp_timeout", "nccl_timeout")),
+    F("timeout", _time(TIME), 600, "time after which a collective is given up", ("distributed_timeout_minutes", "train_timeout_seconds", "deepspeed_timeout", "ddp_timeout", "nccl_timeout")),
     F("min_nodes", COUNT, None, "elastic: the job starts with this many nodes"),
     F("venv", TEXT, None, "virtual environment to activate", ("virtualenv", "conda")),
     F("modules", _list(TEXT), None, "environment modules to load"),
