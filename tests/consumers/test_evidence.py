@@ -1,0 +1,157 @@
+"""Records, read by others: in-toto's own Statement, securesystemslib's DSSE, OpenSSL and sha256sum; and what real
+trainers and tools print, read by planc."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import math
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from planc.evidence.metric_files import read_trainer_state
+from planc.evidence.metric_logs import values_in
+from planc.evidence.metrics import Value
+from planc.evidence.software import versions_in
+from tests.commands.evidence import attest, fill, statement, verify
+from tests.consumers.running import needs
+
+pytestmark = pytest.mark.consumer
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a run and its signed record."""
+    fill(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert attest("--dataset", "data", "--sign", "key.pem") == 0
+    return tmp_path
+
+
+@needs("in_toto_attestation")
+def test_it_is_a_statement_of_in_toto(folder: Path) -> None:
+    from google.protobuf.json_format import MessageToDict, ParseDict
+    from in_toto_attestation.v1.statement import Statement
+    from in_toto_attestation.v1.statement_pb2 import Statement as Message
+
+    made = statement(folder / "record.json")
+    message = ParseDict(made, Message(), ignore_unknown_fields=False)
+    Statement.copy_from_pb(message).validate()
+    # The numbers of a Struct are all floating-point.
+    assert MessageToDict(message, preserving_proto_field_name=True)["subject"] == made["subject"]
+    assert [subject.digest["sha256"] for subject in message.subject] == [
+        subject["digest"]["sha256"] for subject in made["subject"]
+    ]
+
+
+@needs("securesystemslib")
+def test_its_envelope_is_verified_and_made_by_another(folder: Path) -> None:
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+    from securesystemslib.dsse import Envelope
+    from securesystemslib.exceptions import VerificationError
+    from securesystemslib.signer import CryptoSigner, SSlibKey
+
+    document = json.loads((folder / "record.json").read_text())
+    keyid = document["signatures"][0]["keyid"]
+    envelope = Envelope.from_dict(json.loads((folder / "record.json").read_text()))
+    right, wrong = (
+        SSlibKey.from_crypto(load_pem_public_key((folder / name).read_bytes()), keyid)  # type: ignore[arg-type]
+        for name in ("key.pub", "other.pub")
+    )
+    assert set(envelope.verify([right], 1)) == {keyid}
+    with pytest.raises(VerificationError):
+        envelope.verify([wrong], 1)
+    other = load_pem_private_key((folder / "other.pem").read_bytes(), None)
+    made = Envelope(envelope.payload, envelope.payload_type, {})
+    made.sign(CryptoSigner(other, wrong))  # type: ignore[arg-type]
+    text = json.dumps(made.to_dict(), sort_keys=True, separators=(",", ":"))
+    (folder / "record.json").write_text(text)
+    assert verify("--checkpoint", "ckpt", "--key", "other.pub") == 0
+    assert verify("--checkpoint", "ckpt", "--key", "key.pub") == 1
+
+
+def test_openssl_verifies_the_signature_and_sha256sum_the_files(folder: Path) -> None:
+    document = json.loads((folder / "record.json").read_text())
+    payload, kind = base64.b64decode(document["payload"]), document["payloadType"]
+    (folder / "covered").write_bytes(b"DSSEv1 %d %b %d %b" % (len(kind), kind.encode(), len(payload), payload))
+    (folder / "signature").write_bytes(base64.b64decode(document["signatures"][0]["sig"]))
+    for key, status in (("key.pub", 0), ("other.pub", 1)):
+        call = ("openssl", "pkeyutl", "-verify", "-pubin", "-inkey", key, "-rawin", "-in", "covered")
+        assert subprocess.run([*call, "-sigfile", "signature"], capture_output=True).returncode == status
+    sums = "".join(f"{each['digest']['sha256']}  {each['name']}\n" for each in json.loads(payload)["subject"])
+    subprocess.run(["sha256sum", "--check", "--strict"], cwd=folder / "ckpt", input=sums.encode(), check=True)
+
+
+def of_log(text: str) -> list[Value]:
+    return [value for line in text.splitlines(keepends=True) for value in values_in(line)]
+
+
+@needs("transformers")
+def test_what_the_trainer_prints_and_keeps(tmp_path: Path) -> None:
+    from transformers.trainer_callback import PrinterCallback, TrainerControl, TrainerState
+
+    state = TrainerState(is_local_process_zero=True)
+    logs = {"loss": 2.5, "grad_norm": math.nan, "learning_rate": 1e-05, "epoch": 0.5}
+    state.log_history = [logs | {"step": 10}, {"eval_loss": 1.25, "epoch": 1.0, "step": 20}]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        PrinterCallback().on_log(None, state, TrainerControl(), logs=dict(logs))
+        PrinterCallback().on_log(None, state, TrainerControl(), logs={"eval_loss": 1.25, "epoch": 1})
+    found = of_log(printed.getvalue())
+    assert [value for value in found if value.metric != "grad_norm"] == [
+        Value("loss", 2.5, None),
+        Value("learning_rate", 1e-05, None),
+        Value("epoch", 0.5, None),
+        Value("eval_loss", 1.25, None),
+        Value("epoch", 1, None),
+    ]
+    assert [math.isnan(value.number) for value in found if value.metric == "grad_norm"] == [True]
+    state.save_to_json(str(tmp_path / "trainer_state.json"))
+    kept = {value.metric: value for value in read_trainer_state((tmp_path / "trainer_state.json").read_text())}
+    assert kept["loss"] == Value("loss", 2.5, 10)
+    assert kept["eval_loss"] == Value("eval_loss", 1.25, 20)
+    assert math.isnan(kept["grad_norm"].number)
+
+
+@needs("torch", "accelerate", "transformers", "deepspeed")
+def test_what_tools_print_of_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their own texts, with the values of this environment."""
+    import accelerate
+    import deepspeed
+    import torch
+    import transformers
+    from torch.utils.collect_env import SystemEnv, pretty_str
+
+    monkeypatch.setenv("DS_ACCELERATOR", "cpu")
+    fields = dict.fromkeys(SystemEnv._fields) | {
+        "torch_version": torch.__version__,
+        "cuda_compiled_version": "13.0",
+        "python_version": "3.11.9 (main) [GCC 13] (64-bit runtime)",
+        "nvidia_driver_version": "580.65.06",
+        "cudnn_version": "9.10.2",
+        "pip_version": "pip3",
+        "pip_packages": "numpy==2.4.6\ntorch==2.13.0",
+        "conda_packages": "",
+        "cpu_info": "",
+    }
+    text = pretty_str(SystemEnv(**fields))
+    text += f"- `transformers` version: {transformers.__version__}\n- `Accelerate` version: {accelerate.__version__}\n"
+    text += f"[INFO] DeepSpeed info: version={deepspeed.__version__}, git-hash=unknown, git-branch=unknown\n"
+    found: dict[str, set[str]] = {}
+    for line in text.splitlines(keepends=True):
+        for name, version in versions_in(line):
+            found.setdefault(name, set()).add(version)
+    assert found == {
+        "torch": {torch.__version__, "2.13.0"},
+        "cuda": {"13.0"},
+        "python": {"3.11.9"},
+        "nvidia-driver": {"580.65.06"},
+        "cudnn": {"9.10.2"},
+        "numpy": {"2.4.6"},
+        "transformers": {transformers.__version__},
+        "accelerate": {accelerate.__version__},
+        "deepspeed": {deepspeed.__version__},
+    }
