@@ -107,7 +107,7 @@ def _flat(value: Any, path: str) -> dict[str, Any]:
     """The leaves of a resolved plan, by the path that a plan's text has for them."""
     if not isinstance(value, dict):
         return {path: value}
-    if set(value) == {"kind", "name", "fields"}:
+    if set(value) == {"kind", "name", "fields"} and isinstance(value["fields"], dict):
         found = {path: value["name"]}
         value = value["fields"]
     elif "fields" in value and not path:

@@ -6,6 +6,7 @@ import base64
 import copy
 import json
 import os
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -524,6 +525,23 @@ def test_hostile_plans_in_a_record_are_only_compared(folder: Path, capsys: pytes
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "differs: plan: `model.\\x1b[2J` is not set, recorded is `[[" in out
+
+
+#: What no field of a record may do harm with.
+HOSTILE = (None, True, -1, 1.5, 2**53 - 1, "", "../x", "\0", "a" * 70_000, [], [[]], {}, {"a": {"fields": []}}, [{}])
+
+
+def test_no_value_of_any_field_brings_it_down(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Signed, so that all of it is read: the outcome is one of three, and never a traceback."""
+    made, key, dice = statement(folder / "record.json"), key_in("key.pem", private_key), random.Random(3)
+    paths = [path[:length] for path in leaves(made) for length in range(1, len(path) + 1)]
+    for path in dice.sample(sorted(set(paths), key=str), 90):
+        content = signed(canonical(put(made, path, dice.choice(HOSTILE))), key)
+        status = status_of(folder, content, "--key", "key.pub", *DATA)
+        out, err = capsys.readouterr()
+        assert status in (0, 1, 2) and "fault of planc" not in err, (path, err)
+        assert (out == "") == (status == 2), path
+        assert "\0" not in out + err
 
 
 @pytest.mark.parametrize(
