@@ -9,14 +9,16 @@ from contextlib import suppress
 
 from planc.commands import attesting, output
 from planc.commands.arguments import Parser, parsed
-from planc.commands.attesting import Lacking
+from planc.commands.attesting import MOST_NAMED, Lacking
 from planc.commands.compiling import judge, ready
 from planc.commands.evidence_files import key_in, require_packages
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text, quoted
 from planc.commands.reading import SET
-from planc.diagnostics.amounts import plural, size_text
+from planc.diagnostics.amounts import count_text, plural, size_text
+from planc.diagnostics.text import visible
 from planc.evidence.canonical import canonical
+from planc.evidence.checkpoints.found import Found
 from planc.evidence.envelope import signed
 from planc.evidence.keys import private_key
 from planc.evidence.record import MOST_BYTES, read, statement_in
@@ -81,6 +83,11 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--dataset", metavar="DIR", help="folder of the data that was trained on, to be hashed")
     made.add_argument("--dataset-digest", metavar="DIGEST", help="digest of the data, where the plan does not state it")
+    made.add_argument(
+        "--allow-differences",
+        action="store_true",
+        help="record a checkpoint that is not that of the plan, and how it differs",
+    )
     made.add_argument("--time", action="store_true", help="record when the record was made")
     made.add_argument("--sign", metavar="KEY", help="sign with this Ed25519 key (PEM or OpenSSH, without passphrase)")
     made.add_argument("-o", "--output", required=True, metavar="RECORD", help="file to write")
@@ -157,6 +164,18 @@ def _report(made: Run, options: argparse.Namespace) -> str:
     if "folder" in made.dataset:
         data = made.dataset["folder"]
         lines.append(f"  dataset: {plural(len(data['files']), 'file')}, digest sha256:{data['sha256']}")
+    lines += [f"    {_shown(found)}" for found in made.found[:MOST_NAMED]]
+    if MOST_NAMED < len(made.found):
+        lines.append(f"    and {plural(len(made.found) - MOST_NAMED, 'more')}")
+    lines += [f"    differs: {visible(other)}" for other in made.differing]
     names = {name for report in made.reports for name in report.metrics}
     lines.append(f"  metrics: {len(names) or 'none'}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _shown(found: Found) -> str:
+    """A checkpoint in a line: where it is, its format, its step, its parameters, or why they are not counted."""
+    parts = [f"{quoted(found.path)}: {found.format}" if found.path else found.format]
+    parts += [] if found.step is None else [f"step {count_text(found.step)}"]
+    parts += [] if found.parameters is None else [plural(found.parameters, "parameter")]
+    return ", ".join((*parts, *map(visible, found.notes)))

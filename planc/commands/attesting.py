@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from planc.commands import hashing, progress
+from planc.commands.checkpoints import looked_at
 from planc.commands.compiling import Ready, emitted
 from planc.commands.output import CannotWork, quoted
 from planc.commands.reports import read_log, read_metrics
+from planc.compiler import plan_facts
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.text import visible
 from planc.evidence import dataset
+from planc.evidence.checkpoints import fitting
+from planc.evidence.checkpoints.found import Found
 from planc.evidence.folder import Folder
 from planc.evidence.statement import Report, Run
 from planc.plan.model import Plan, Unknown
@@ -41,10 +45,22 @@ def run_of(plan: Plan, found: Ready, options: argparse.Namespace, time: str | No
     data = None if options.dataset is None else folder_of(options.dataset, "dataset")
     identity, differing = dataset.identity(plan, options.dataset_digest, data)
     faults.extend(differing)
+    checkpoints = looked_at(options.checkpoint).found
+    others = differences_of(plan, checkpoints)
+    if others and not options.allow_differences:
+        faults.extend(f"the checkpoint is not that of the plan: {other}" for other in others)
+        faults.append("`--allow-differences` records it, and how it differs")
     if faults:
         raise Lacking("\n".join(map(visible, faults)))
     checkpoint = folder_of(options.checkpoint, "checkpoint")
-    return Run(plan, found.origin, emitted(plan, (), lambda file: False), checkpoint, identity, reports, time)
+    files = emitted(plan, (), lambda file: False)
+    return Run(plan, found.origin, files, checkpoint, identity, reports, time, checkpoints, others)
+
+
+def differences_of(plan: Plan, checkpoints: Sequence[Found]) -> tuple[str, ...]:
+    """How checkpoints differ from what a plan writes."""
+    facts = plan_facts(plan)
+    return tuple(other for each in checkpoints for other in fitting.differences(each, plan, facts))
 
 
 def folder_of(path: str, what: str) -> Folder:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from planc.commands import hashing, output, progress
 from planc.commands.arguments import Parser, parsed
+from planc.commands.attesting import differences_of
+from planc.commands.checkpoints import looked_at
 from planc.commands.compiling import emitted, judge, ready
 from planc.commands.evidence_files import content_of, key_in, require_packages
 from planc.commands.files import Files
@@ -25,6 +27,7 @@ from planc.diagnostics.text import visible
 from planc.evidence import checking, dataset, folder
 from planc.evidence.canonical import Unreadable
 from planc.evidence.checking import Difference
+from planc.evidence.checkpoints.found import found_of
 from planc.evidence.envelope import is_signed_by
 from planc.evidence.keys import keyid_of, public_key
 from planc.evidence.record import MOST_BYTES, Record, read, statement_in
@@ -135,7 +138,11 @@ def _compared(
         yield "checkpoint", "name its folder with `--checkpoint`", None
     else:
         found = _measured(options.checkpoint, "checkpoint")
-        yield "checkpoint", plural(len(recorded.files), "file"), checking.of_folders("checkpoint", recorded, found)
+        different = (
+            *checking.of_folders("checkpoint", recorded, found),
+            *checking.of_checkpoints(predicate["checkpoint"]["found"], looked_at(options.checkpoint).found),
+        )
+        yield "checkpoint", plural(len(recorded.files), "file"), different
     if options.plan is None:
         yield "plan", "name its file with `--plan`", None
     else:
@@ -182,6 +189,8 @@ def _of_plan(predicate: dict[str, Any], options: argparse.Namespace) -> Iterator
         *checking.of_plans(predicate, made),
         *checking.of_datasets(predicate["dataset"], dataset.identity(plan, None, None)[0]),
     ]
+    checkpoints = [found_of(data) for data in predicate["checkpoint"]["found"]]
+    yield from checking.of_fit(predicate["checkpoint"]["differences"], differences_of(plan, checkpoints))
     yield from different
     if different and predicate["planc"] != VERSION:
         yield Difference("planc", f"this is {VERSION}, the record was made by {quoted(predicate['planc'])}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.text import visible
+from planc.evidence.canonical import plain
+from planc.evidence.checkpoints.found import Found, as_data
 from planc.evidence.folder import Folder
 
 #: Letters of a value that a sentence shows.
@@ -45,6 +47,30 @@ def of_folders(part: str, recorded: Folder, found: Folder) -> Iterator[Differenc
         elif old_links[name] != new_links[name]:
             leads = f"leads to {_quoted(new_links[name])}, recorded is {_quoted(old_links[name])}"
             yield Difference(part, f"the link {_quoted(name)} {leads}")
+
+
+def of_checkpoints(recorded: Sequence[Mapping[str, Any]], found: Iterable[Found]) -> Iterator[Difference]:
+    """What is different in what checkpoints say of themselves."""
+    before = {each["path"]: each for each in recorded}
+    after = {each.path: plain(as_data(each)) for each in found}
+    for path in sorted({*before, *after}):
+        where = f"in {_quoted(path)} " if path else "in the folder "
+        if path not in after:
+            yield Difference("checkpoint", f"{where}is none, recorded is one")
+        elif path not in before:
+            yield Difference("checkpoint", f"{where}is one, recorded is none")
+        else:
+            yield from (Difference("checkpoint", f"{where}{told}") for told in _differing(before[path], after[path]))
+
+
+def of_fit(recorded: Sequence[str], made: Sequence[str]) -> Iterator[Difference]:
+    """What is different in how the recorded checkpoint differs from the plan."""
+    for message in made:
+        if message not in recorded:
+            yield Difference("checkpoint", f"it is not that of the plan: {message}")
+    for message in recorded:
+        if message not in made:
+            yield Difference("checkpoint", f"it does not differ from the plan as recorded: {_shown(message)}")
 
 
 def of_plans(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[Difference]:

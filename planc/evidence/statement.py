@@ -12,6 +12,8 @@ from planc import manifest
 from planc.compiler import plan_facts
 from planc.evidence import folder as folders
 from planc.evidence.canonical import plain
+from planc.evidence.checkpoints.found import Found
+from planc.evidence.checkpoints.found import as_data as found_data
 from planc.evidence.folder import Folder
 from planc.evidence.metrics import Metric, as_data
 from planc.plan.model import Plan, Unknown
@@ -57,6 +59,8 @@ class Run(NamedTuple):
     """All that a record is made of; `time` only where it was asked for.
 
     dataset: as `dataset.identity` gives it.
+    found: the checkpoints in the folder, by what they say of themselves.
+    differing: how they differ from the plan, where that was allowed.
     """
 
     plan: Plan
@@ -66,6 +70,8 @@ class Run(NamedTuple):
     dataset: Mapping[str, Any]
     reports: Sequence[Report]
     time: str | None = None
+    found: Sequence[Found] = ()
+    differing: Sequence[str] = ()
 
 
 def statement_of(run: Run) -> dict[str, Any]:
@@ -77,6 +83,8 @@ def statement_of(run: Run) -> dict[str, Any]:
             "num_files": len(run.checkpoint.files),
             "size": run.checkpoint.size,
             "links": [link._asdict() for link in run.checkpoint.links],
+            "found": [found_data(found) for found in run.found],
+            "differences": list(run.differing),
         },
         "dataset": dict(run.dataset),
         "metrics": [_report(report) for report in run.reports],
@@ -164,6 +172,8 @@ def _missing(predicate: Mapping[str, Any], reports: Sequence[Report]) -> Iterabl
         yield f"the files of the dataset: {told}"
     elif "digest" in dataset and not dataset["compared"]:
         yield "whether the dataset has the digest that is stated: it is no SHA-256"
+    if not predicate["checkpoint"]["found"]:
+        yield "what the checkpoint is: it has no format that planc reads"
     if not any(report.metrics for report in reports):
         yield "metrics: no file of them was given"
     if not predicate["software"]:

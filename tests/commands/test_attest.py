@@ -71,7 +71,8 @@ def test_what_a_record_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -
     ]
     part = found["predicate"]
     assert part["planc"] == VERSION
-    assert part["checkpoint"] == {"num_files": 2, "size": 34, "links": [{"name": "latest", "target": "shards"}]}
+    links = [{"name": "latest", "target": "shards"}]
+    assert part["checkpoint"] == {"num_files": 2, "size": 34, "links": links, "found": [], "differences": []}
     assert part["dataset"] == {
         "name": "corpus", "version": "v3", "folder": {"sha256": digest(data), "files": listing, "links": []},
     }  # fmt: skip
@@ -128,11 +129,12 @@ def test_what_is_missing_is_said(folder: Path) -> None:
     assert attest() == 0
     part = predicate(folder)
     assert (part["seeds"], part["dataset"], part["metrics"], part["software"]) == ({}, {}, [], {})
-    assert part["not_recorded"][:6] == [
+    assert part["not_recorded"][:7] == [
         "a seed: the plan sets no `train.seed`",
         "the name of the dataset: the plan sets no `dataset.name`",
         "the version of the dataset: the plan sets no `dataset.version`",
         "the files of the dataset: no digest is stated",
+        "what the checkpoint is: it has no format that planc reads",
         "metrics: no file of them was given",
         "versions of software: no log was given",
     ]

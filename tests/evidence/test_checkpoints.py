@@ -184,7 +184,7 @@ def test_deepspeed_of_which_a_file_is_missing() -> None:
     assert only(files).faults == ("`bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt` is missing",)
     files = zero(sharing=3)
     del files["global_step5/bf16_zero_pp_rank_2_mp_rank_00_optim_states.pt"]
-    assert only(files).faults == ("it was written by 3 ranks that share, and has files of 2",)
+    assert only(files).faults == ("it was written by 3 sharing ranks, and has files of 2",)
     files = zero(sharing=9)
     files = {name: content for name, content in files.items() if "rank_8" in name or "model" in name}
     assert only(files).faults[-1] == "and 5 more are"

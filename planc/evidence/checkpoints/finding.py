@@ -165,7 +165,7 @@ class _Look:
         return content
 
 
-_RANKS = {"model_parallel": "model-parallel ranks", "sharing": "ranks that share"}
+_RANKS = {"model_parallel": "model-parallel ranks", "sharing": "sharing ranks"}
 
 
 def _attempt(read: Callable[[], Value]) -> tuple[Value | None, str]:
@@ -174,6 +174,8 @@ def _attempt(read: Callable[[], Value]) -> tuple[Value | None, str]:
         return read(), ""
     except Unreadable as reason:
         return None, visible(str(reason))
+    except OSError as error:  # a disk that fails meanwhile
+        return None, visible(str(error.strerror or error).lower())
 
 
 def _unread(name: str, reason: str) -> tuple[str, ...]:

@@ -58,5 +58,20 @@ def as_data(found: Found) -> dict[str, Any]:
     if found.parameters is not None:
         data["parameters"] = found.parameters
     data["adapter"] = found.adapter
-    data["notes"] = [*found.faults, *found.notes]
+    data["faults"], data["notes"] = [*found.faults], [*found.notes]
     return data
+
+
+def found_of(data: Mapping[str, Any]) -> Found:
+    """The checkpoint of plain data that was found to have the right form."""
+    step, parameters = (data.get(key) for key in ("step", "parameters"))
+    return Found(
+        data["path"],
+        data["format"],
+        None if step is None else int(step),
+        None if parameters is None else int(parameters),
+        data["layout"],
+        data["adapter"],
+        tuple(data["faults"]),
+        tuple(data["notes"]),
+    )
