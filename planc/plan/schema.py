@@ -490,7 +490,7 @@ TRAINERS: dict[str, str] = {
 }  # fmt: skip
 
 #: Targets of the language that a later version of planc writes; a plan that names one draws a warning, not a fault.
-ANNOUNCED = ("lightning", "ray-train", "skypilot", "torchx")
+ANNOUNCED = ("lightning", "skypilot", "torchx")
 
 #: Other names of fields whose value is written differently here: what to know about it.
 WRITTEN_OTHERWISE: dict[str, str] = {
@@ -546,7 +546,7 @@ WRITTEN_OTHERWISE: dict[str, str] = {
 
 #: Every target of the language: what a rule may look for in `emit`.
 TARGETS = tuple(
-    dict.fromkeys((*TRAINERS, "torchrun", "deepspeed-launcher", "slurm", "kubernetes", "env", *ANNOUNCED))
+    dict.fromkeys((*TRAINERS, "torchrun", "deepspeed-launcher", "slurm", "kubernetes", "env", "ray-train", *ANNOUNCED))
 )
 
 #: Targets for which nobody takes a block of their name: `env { ... }` is `launch.env`.
