@@ -54,10 +54,10 @@ _REPLACED = "by a variable of that name, or by nothing"
 #: A folder of the nodes, or an address that pyarrow reads; `~` is expanded where the program is started.
 _PLACE = re.compile(r"[/~].*|[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+", re.DOTALL)
 
-#: Trainers whose settings come by a launcher of their own, or that start their ranks themselves.
+#: Trainers whose settings come by a launcher of their own, or that Ray has strategies of its own for.
 _OF_OTHER_LAUNCHERS = {
     "accelerate": "they come by `accelerate launch`",
-    "lightning": "its Trainer starts ranks of its own",
+    "lightning": "its Trainer takes Ray's strategies there",
 }
 
 
