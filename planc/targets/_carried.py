@@ -18,11 +18,11 @@ from planc.targets import load_target
 from planc.targets._launch import choice_of, option, written
 
 #: Trainers whose script calls torchrun on each node, with the trainer's own flags or file.
-OWN_SCRIPT = ("megatron", "torchtitan", "nanotron")
+OWN_SCRIPT = ("megatron", "megatron-bridge", "torchtitan", "nanotron")
 LAUNCHERS = ("torchrun", "accelerate", *OWN_SCRIPT)
 
 #: Trainers that start all nodes from one of them, by ssh.
-_FROM_ONE_NODE = ("gpt-neox", "megatron-bridge")
+_FROM_ONE_NODE = ("gpt-neox",)
 
 PORT = 29500  # torchrun's own default
 WAIT = 1800  # seconds for the slowest node to fetch its image
