@@ -110,8 +110,9 @@ def _arguments(plan: Plan, facts: Facts, backend: str) -> Iterator[tuple[str, An
     yield "num_nodes", Code("NODES")
     yield "devices", Code("GPUS_PER_NODE")
     yield "strategy", Code("strategy()")
-    # FSDP2 casts by its own policy, in parallelize.py; the weights stay fp32.
-    yield "precision", "32-true" if backend == FSDP2 else _PRECISIONS[plan.value("precision")]
+    if backend != DEEPSPEED:  # whose strategy is told
+        # FSDP2 casts by its own policy, in parallelize.py; the weights stay fp32.
+        yield "precision", "32-true" if backend == FSDP2 else _PRECISIONS[plan.value("precision")]
     yield "accumulate_grad_batches", Code("ACCUMULATION")
     if written(plan, "optimizer.clip") and backend in (DDP, FSDP2):
         yield "gradient_clip_val", Code("LARGEST_NORM")
@@ -161,6 +162,7 @@ def _options(plan: Plan, facts: Facts, backend: str) -> Iterator[tuple[str, Any]
             yield "save_distributed_checkpoint", plan.value("checkpoint.format") == "sharded"
     elif backend == DEEPSPEED:
         yield "config", Code("deepcopy(DEEPSPEED)")  # Lightning adds to what it gets
+        yield "precision_plugin", Code(f'DividedOnce("{_PRECISIONS[plan.value("precision")]}")')
     yield "timeout", _span(plan.value("launch.timeout"))
 
 
@@ -207,6 +209,8 @@ def _imports(values: dict[str, Any], plan: Plan) -> Iterator[str]:
     loggers = sorted({_LOGGERS[word] for word in written(plan, "log.to") or ()})
     if loggers:
         yield f"from lightning.pytorch.loggers import {', '.join(loggers)}"
+    if values["backend"] == DEEPSPEED:
+        yield "from lightning.pytorch.plugins import DeepSpeedPrecision"
     yield f"from lightning.pytorch.strategies import {values['strategy']}"
     if values["backend"] == FSDP:
         yield "from torch.distributed.fsdp import MixedPrecision"

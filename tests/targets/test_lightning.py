@@ -108,6 +108,7 @@ def test_who_shares_follows_from_the_plan() -> None:
     by_deepspeed = text_of("shard { stage = 3 }", option="{ backend = deepspeed }, deepspeed")
     assert "-> DeepSpeedStrategy" in by_deepspeed
     assert "gradient_accumulation_steps" not in by_deepspeed, "Lightning stops where it finds it"
+    assert "scale_wrt_gas=False" in by_deepspeed, "Lightning has divided the loss"
 
 
 @pytest.mark.parametrize(("stage", "size", "strategy"), [

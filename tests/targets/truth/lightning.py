@@ -36,8 +36,13 @@ def values(files: dict[str, str]) -> dict[str, object]:
         assert ast.unparse(arguments[name]) == constant
     assert ast.unparse(arguments["accumulate_grad_batches"]) == "ACCUMULATION"
     assert found["nodes"] * found["gpus_per_node"] == found["world"] == found["data"] * found.get("tensor", 1)
-    precision = _PRECISIONS[ast.literal_eval(arguments["precision"])]
     name = ast.unparse(strategy.func)
+    options = {word.arg: word.value for word in strategy.keywords}
+    if name == "DeepSpeedStrategy":
+        plugin = options["precision_plugin"]
+        assert isinstance(plugin, ast.Call)
+        arguments["precision"] = plugin.args[0]
+    precision = _PRECISIONS[ast.literal_eval(arguments["precision"])]
     if name == "ModelParallelStrategy":
         beside = fsdp2.values(files)
         assert precision == "fp32"
