@@ -92,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--sign", metavar="KEY", help="sign with this Ed25519 key (PEM or OpenSSH, without passphrase)")
     made.add_argument("-o", "--output", required=True, metavar="RECORD", help="file to write")
     made.add_argument("--force", action="store_true", help="overwrite the file if it is there")
+    made.add_argument("--no-cache", action="store_true", help="hash every file, and keep no hash for the next record")
     made.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="of diagnostics; default: auto"
     )

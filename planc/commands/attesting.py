@@ -10,6 +10,8 @@ from typing import Any
 from planc.commands import hashing, progress
 from planc.commands.checkpoints import looked_at
 from planc.commands.compiling import Ready, emitted
+from planc.commands.hash_memory import memory_of
+from planc.commands.hashing import Memory
 from planc.commands.output import CannotWork, quoted
 from planc.commands.reports import read_log, read_metrics
 from planc.compiler import plan_facts
@@ -42,7 +44,7 @@ def run_of(plan: Plan, found: Ready, options: argparse.Namespace, time: str | No
     """All that the record of a run is made of; what is cheap to find missing first, the checkpoint last."""
     reports = _reports(plan, options)
     faults = list(_missing_metrics(plan, reports))
-    data = None if options.dataset is None else folder_of(options.dataset, "dataset")
+    data = None if options.dataset is None else folder_of(options.dataset, "dataset", _memory(options.dataset, options))
     identity, differing = dataset.identity(plan, options.dataset_digest, data)
     faults.extend(differing)
     checkpoints = looked_at(options.checkpoint).found
@@ -52,7 +54,7 @@ def run_of(plan: Plan, found: Ready, options: argparse.Namespace, time: str | No
         faults.append("`--allow-differences` records it, and how it differs")
     if faults:
         raise Lacking("\n".join(map(visible, faults)))
-    checkpoint = folder_of(options.checkpoint, "checkpoint")
+    checkpoint = folder_of(options.checkpoint, "checkpoint", _memory(options.checkpoint, options))
     files = emitted(plan, (), lambda file: False)
     return Run(plan, found.origin, files, checkpoint, identity, reports, time, checkpoints, others)
 
@@ -63,10 +65,10 @@ def differences_of(plan: Plan, checkpoints: Sequence[Found]) -> tuple[str, ...]:
     return tuple(other for each in checkpoints for other in fitting.differences(each, plan, facts))
 
 
-def folder_of(path: str, what: str) -> Folder:
+def folder_of(path: str, what: str, memory: Memory | None) -> Folder:
     """A folder that holds files, and nothing that cannot be recorded."""
     with progress.shown(what) as show:
-        found = hashing.measured(path, show)
+        found = hashing.measured(path, show, memory)
     if found.problems:
         named = [f"{quoted(problem.name)}: {problem.reason}" for problem in found.problems[:MOST_NAMED]]
         left = len(found.problems) - len(named)
@@ -76,6 +78,10 @@ def folder_of(path: str, what: str) -> Folder:
     if not found.files:
         raise CannotWork(f"the {what} {quoted(path)} holds no file")
     return found
+
+
+def _memory(path: str, options: argparse.Namespace) -> Memory | None:
+    return None if options.no_cache else memory_of(path)
 
 
 def _reports(plan: Plan, options: argparse.Namespace) -> tuple[Report, ...]:

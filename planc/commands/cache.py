@@ -40,7 +40,7 @@ class Cache:
         self._files = files
         self._settings = settings
         self._digests: dict[Source, str] = {}
-        self._folder = _folder()
+        self._folder = own_folder()
         self._planc = _fingerprint() if self._folder is not None else ""
 
     def kept(self, source: Source, house: Source | None) -> tuple[Diagnostic, ...] | None:
@@ -73,7 +73,7 @@ class Cache:
     def _key(self, source: Source, house: Source | None, path: str) -> str:
         home = ("",) if house is None else (self._files.place(house), house.name, house.text)
         parts = (self._planc, path, source.name, source.text, *home, *self._settings)
-        return _hash("\0".join(parts))
+        return key_of("\0".join(parts))
 
     def _kept(self, entry: str, sources: list[Source]) -> tuple[Diagnostic, ...] | None:
         try:
@@ -106,7 +106,7 @@ class Cache:
         if any(span.source not in sources for found in diagnostics for span in _spans(found)):
             return  # a place in the command line, which no file holds
         data = {"used": lookups, "found": [_data(found, sources) for found in diagnostics]}
-        _write(entry, data)
+        put(entry, data)
 
     def _digest(self, outcome: Source | str) -> str:
         """As `_digest`, with each text hashed once: a thousand files use one catalogue."""
@@ -130,20 +130,20 @@ class Cache:
 
 def remembered(what: str, make: Callable[[], Any]) -> Any:
     """A value that follows from planc alone, as JSON gives it back: kept from an earlier run, else made and kept."""
-    folder = _folder()
+    folder = own_folder()
     if folder is None:
         return make()
-    entry = os.path.join(folder, _hash(f"{what}\0{_fingerprint()}"))
+    entry = os.path.join(folder, key_of(f"{what}\0{_fingerprint()}"))
     try:
         with open(entry, encoding="utf-8") as file:
             return json.load(file)
     except (OSError, ValueError):
         value = make()
-        _write(entry, value)
+        put(entry, value)
         return value
 
 
-def _write(entry: str, value: Any) -> None:
+def put(entry: str, value: Any) -> None:
     """Puts a value in place of an entry, as a whole; where that cannot be done, nothing is kept."""
     temporary = f"{entry}.{os.getpid()}"
     try:
@@ -160,7 +160,7 @@ def _known(source: Source, house: Source | None) -> list[Source]:
     return [source] if house is None else [source, house]
 
 
-def _folder() -> str | None:
+def own_folder() -> str | None:
     """The folder of the entries: made if it is not there, None if it is not this user's alone."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     if not os.path.isabs(base) or not hasattr(os, "getuid"):
@@ -178,16 +178,17 @@ def _folder() -> str | None:
 def _fingerprint() -> str:
     """A hash of name, size and time of every file that planc is made of."""
     lines = [f"{path}\0{found.st_size}\0{found.st_mtime_ns}" for path, found in resources.own_files()]
-    return _hash("\n".join(sorted(lines)))
+    return key_of("\n".join(sorted(lines)))
 
 
 def _digest(outcome: Source | str) -> str:
     """A hash of what a `use` came to: a text under its name, or the reason why there is none."""
     kind, text = ("text", f"{outcome.name}\0{outcome.text}") if isinstance(outcome, Source) else ("reason", outcome)
-    return _hash(f"{kind}\0{text}")
+    return key_of(f"{kind}\0{text}")
 
 
-def _hash(text: str) -> str:
+def key_of(text: str) -> str:
+    """The name of the entry for what a text says."""
     return str(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest())
 
 

@@ -29,9 +29,6 @@ _TICK = 0.1
 #: How far it is: bytes that were read, and bytes that there are.
 Progress = Callable[[int, int], None]
 
-#: The hash of a file that was measured before, if it is still known; `Found` says which file.
-Known = Callable[["Found"], "str | None"]
-
 _KINDS = (
     (stat.S_ISFIFO, "it is a pipe"), (stat.S_ISSOCK, "it is a socket"),
     (stat.S_ISBLK, "it is a device"), (stat.S_ISCHR, "it is a device"),
@@ -49,6 +46,17 @@ class Found(NamedTuple):
     changed: int
 
 
+class Memory(NamedTuple):
+    """What was measured before.
+
+    known: the hash of a file that is as it was then, else None.
+    keep: takes what was measured now, all files of a folder with their hashes.
+    """
+
+    known: Callable[[Found], str | None]
+    keep: Callable[[dict[Found, str]], None]
+
+
 class _Tree(NamedTuple):
     """The entries of a folder by name, unread."""
 
@@ -57,8 +65,8 @@ class _Tree(NamedTuple):
     problems: dict[bytes, str]
 
 
-def measured(folder: str, progress: Progress | None = None, known: Known | None = None) -> Folder:
-    """The content of a folder."""
+def measured(folder: str, progress: Progress | None = None, memory: Memory | None = None) -> Folder:
+    """The content of a folder; with a memory, files that it knows are not read."""
     try:
         root = os.fsencode(os.path.realpath(folder))
         if not stat.S_ISDIR(os.stat(root).st_mode):
@@ -68,8 +76,10 @@ def measured(folder: str, progress: Progress | None = None, known: Known | None 
     except ValueError:  # a path with a zero byte
         raise CannotWork(f"cannot read {quoted(folder)}: no such file or directory") from None
     tree = _walked(root)
-    hashes, problems = _Hashing(tree.files, known).run(progress)
+    hashes, problems = _Hashing(tree.files, memory).run(progress)
     problems |= _differences(tree, _walked(root), problems)
+    if memory is not None:
+        memory.keep({tree.files[name]: digest for name, digest in hashes.items() if name not in problems})
     return Folder(
         tuple(sorted(File(text_of(name), tree.files[name].size, digest) for name, digest in hashes.items())),
         tuple(sorted(Link(text_of(name), text_of(target)) for name, target in tree.links.items())),
@@ -147,9 +157,9 @@ def _num_cores() -> int:
 class _Hashing:
     """The work of the threads: each takes the largest file that is left; what one of them raises, all end with."""
 
-    def __init__(self, files: dict[bytes, Found], known: Known | None) -> None:
+    def __init__(self, files: dict[bytes, Found], memory: Memory | None) -> None:
         self._files = files
-        self._known = known
+        self._memory = memory
         self._waiting: Iterator[bytes] = iter(sorted(files, key=lambda name: (-files[name].size, name)))
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -198,7 +208,7 @@ class _Hashing:
 
     def _hash(self, name: bytes, buffer: memoryview, index: int) -> None:
         found = self._files[name]
-        kept = None if self._known is None else self._known(found)
+        kept = None if self._memory is None else self._memory.known(found)
         if kept is not None:
             self._hashes[name] = kept
             self._done[index] += found.size

@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 
 from planc.commands import attest as command
-from planc.commands import evidence_files, progress
+from planc.commands import evidence_files, hash_memory, hashing, progress
 from planc.commands.main import main
 from planc.evidence.canonical import canonical
 from planc.resources import read_text
@@ -406,6 +406,29 @@ def test_names_of_any_bytes_survive(folder: Path) -> None:
     names = {subject["name"] for subject in recorded(folder)["subject"]}
     assert names >= {"new\nline", "caf%E9", "100%25"}
     assert main(["verify", "record.json", "--checkpoint", "ckpt"]) == 0
+
+
+def test_what_was_hashed_before_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setattr(hash_memory, "_SETTLED", -1)
+    read: list[bytes] = []
+    reading = hashing._Hashing._read
+
+    def noted(self: Any, found: hashing.Found, *rest: Any) -> str | None:
+        read.append(os.path.basename(found.path))
+        return reading(self, found, *rest)
+
+    monkeypatch.setattr(hashing._Hashing, "_read", noted)
+    records = []
+    for arguments in ((), (), ("--no-cache",)):
+        assert attest("--dataset", "data", "--force", *arguments) == 0
+        records.append((folder / "record.json").read_bytes())
+        records.append(b" ".join(sorted(read)))
+        read.clear()
+    every = b"part.txt rank_0.bin rank_1.bin"
+    assert records == [records[0], every, records[0], b"", records[0], every]
+    assert main(["verify", "record.json", "--checkpoint", "ckpt", "--dataset", "data"]) == 0
+    assert b" ".join(sorted(read)) == every
 
 
 class Terminal(io.StringIO):

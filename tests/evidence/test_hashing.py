@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from planc.commands import hashing
-from planc.commands.hashing import BUFFER, Found, measured
+from planc.commands import hash_memory, hashing
+from planc.commands.hash_memory import memory_of
+from planc.commands.hashing import BUFFER, Found, Memory, measured
 from planc.commands.output import CannotWork
 from planc.evidence.folder import File, Folder, Link, Problem, digest_of
 
@@ -217,12 +218,76 @@ def test_progress_goes_up_to_all(tmp_path: Path) -> None:
 def test_what_is_known_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x")
     (tmp_path / "b").write_bytes(b"x")
+    os.mkfifo(tmp_path / "c")
+    kept: list[dict[Found, str]] = []
 
     def known(found: Found) -> str | None:
         return "0" * 64 if found.path.endswith(b"/a") else None
 
-    hashes = [file.sha256 for file in measured(str(tmp_path), known=known).files]
-    assert hashes == ["0" * 64, sha256(b"x").hexdigest()]
+    found = measured(str(tmp_path), memory=Memory(known, kept.append))
+    hashes = ["0" * 64, sha256(b"x").hexdigest()]
+    assert [file.sha256 for file in found.files] == hashes
+    assert sorted((os.path.basename(each.path), digest) for each, digest in kept[0].items()) == [
+        (b"a", hashes[0]),
+        (b"b", hashes[1]),
+    ]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the user's cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "planc"
+
+
+def remembering(folder: Path) -> tuple[str, int]:
+    """The hash of the one file in a folder, and how many files were read for it."""
+    read: list[int] = []
+
+    class Hash:
+        def __init__(self) -> None:
+            read.append(1)
+            self._state = sha256()
+
+        def update(self, content: bytes) -> None:
+            self._state.update(content)
+
+        def hexdigest(self) -> str:
+            return self._state.hexdigest()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hashing, "sha256", Hash)
+        (file,) = measured(str(folder), memory=memory_of(str(folder))).files
+    return file.sha256, len(read)
+
+
+def test_the_hash_of_a_file_that_lay_there_for_a_while_is_kept(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / os.fsdecode(b"caf\xe9")
+    path.write_bytes(b"x")
+    one, other = (sha256(content).hexdigest() for content in (b"x", b"y"))
+    assert remembering(folder) == remembering(folder) == (one, 1)  # it may still be changed in the same tick
+    monkeypatch.setattr(hash_memory, "_SETTLED", -1)
+    assert remembering(folder) == (one, 1)
+    assert remembering(folder) == (one, 0)
+    before = path.stat()
+    path.write_bytes(b"y")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert remembering(folder) == (other, 1)  # the time of the change itself cannot be put back
+    assert remembering(folder) == (other, 0)
+    (entry,) = cache.iterdir()
+    for text in ("", "[]", "{}", '{"x": 1}', entry.read_text().replace(other, "z" * 64)):
+        entry.write_text(text)
+        assert remembering(folder) == (other, 1)
+    assert remembering(folder) == (other, 0)
+
+
+def test_where_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "none")
+    assert memory_of(str(tmp_path)) is None
 
 
 def test_threads_end_when_the_user_interrupts(tmp_path: Path) -> None:
