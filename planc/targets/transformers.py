@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.facts.facts import Facts
 from planc.plan.families import LAYER_CLASSES
@@ -90,7 +91,28 @@ LEFT = fault(
     severity=Severity.INFO,
 )
 
+PATH = fault(
+    "PLN927",
+    "path-before-arguments",
+    "The program is given the path of training_args.json and arguments of its own.",
+    why="the launch scripts put the path first. A program that reads one file when that is its only argument, as the "
+    "examples of transformers do, takes the whole line for options then, and stops at the path.",
+    example=example('launch { script = "train.py"  args = ["--model", "m"] }  emit = [transformers, torchrun]'),
+    instead=example(
+        'launch { script = "train.py"  args = ["--model", "m"] }  '
+        "emit = [transformers { pass_path = true }, torchrun]"
+    ),
+    fix="write `pass_path = true` if the program takes both, `pass_path = false` if it opens the file by itself; or "
+    "put its own arguments into a copy of the file, and leave `launch.args` out.",
+    source="transformers/hf_argparser.py, parse_args_into_dataclasses and parse_json_file.",
+    versions="transformers 5.23.0.",
+    severity=Severity.WARNING,
+)
+
 _KINDS = {"layout": LAYOUT, "memory": MEMORY, "course": COURSE}
+
+#: Targets whose scripts put the path before the program's arguments.
+_PASS_PATH = ("torchrun", "accelerate", "deepspeed-launcher", "slurm")
 
 _STATE_DICTS = {"sharded": "SHARDED_STATE_DICT", "full": "FULL_STATE_DICT"}
 
@@ -104,7 +126,18 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             yield LAYOUT.at(choice.span, obstacle.message, help=(obstacle.help,))
         else:
             yield _KINDS[obstacle.kind].at(plan[obstacle.path].span, obstacle.message, help=(obstacle.help,))
+    yield from _check_path(plan)
     yield from check_left(plan, "transformers", LEFT, _said(plan))
+
+
+def _check_path(plan: Plan) -> Iterator[Diagnostic]:
+    """The path of the file before arguments, unless the plan says that this is meant."""
+    choice, arguments = choice_of(plan, "transformers"), written(plan, "launch.args")
+    if choice is None or not arguments or choice.options.is_written("pass_path") or not plan.emits(*_PASS_PATH):
+        return
+    message = f"the program gets the path of training_args.json, then {plural(len(arguments), 'argument')}"
+    label = "few programs take both"
+    yield PATH.at(choice.span, message, label, help=("write `pass_path = true` if it takes both, else `false`",))
 
 
 def _said(plan: Plan) -> set[str]:
@@ -276,5 +309,5 @@ TARGET = Target(
             " program's arguments, where programs with `HfArgumentParser` look for it",
         ),
     ),
-    faults=(LAYOUT, MEMORY, COURSE, LEFT, UNLIKE_NODES),
+    faults=(LAYOUT, MEMORY, COURSE, PATH, LEFT, UNLIKE_NODES),
 )
