@@ -217,13 +217,8 @@ def _further(plan: Plan, said: dict[str, Flag]) -> list[Override]:
         path, seed = said["seed"].path, said["seed"].value
         name = "random_seed" if task(plan) == PRETRAIN else "seed"
         found += [Override("rng.seed", seed, path), Override(f"dataset.{name}", seed, path)]
-    if "data-path" in said:
-        path, data = said["data-path"].path, said["data-path"].value
-        found.append(
-            Override("dataset.blend", [[data], None], path)
-            if task(plan) == PRETRAIN
-            else Override("dataset.dataset_root", data, path)
-        )
+    if "data-path" in said and task(plan) == PRETRAIN:  # recipes that finetune name a data set of the Hub
+        found.append(Override("dataset.blend", [[said["data-path"].value], None], said["data-path"].path))
     return [*found, *_required(plan, said), *_kept(plan), *_adapter(plan)]
 
 
@@ -232,6 +227,8 @@ def _required(plan: Plan, said: dict[str, Flag]) -> list[Override]:
     found = []
     if "use-distributed-optimizer" not in said and "overlap-param-gather" not in said:
         found.append(Override("ddp.overlap_param_gather", False, "shard.stage"))
+    if written(plan, "optimizer") == "muon":
+        found.append(Override("ddp.overlap_grad_reduce", False, "optimizer"))
     if "ddp-bucket-size" in said:
         found.append(Override("comm_overlap", None, "shard.bucket"))  # it would set a bucket of its own
     if "deterministic-mode" in said:

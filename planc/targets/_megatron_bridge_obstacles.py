@@ -61,6 +61,11 @@ def _model(plan: Plan) -> Iterator[Obstacle]:
         message = f"Bridge learns as many positions as a sample has, {length}, not {longest}"
         help = f"write `sequence_length = {longest}`, or emit `megatron`"
         yield Obstacle("batch.sequence_length", message, help)
+    vocab, tensor = written(plan, "model.vocab"), written(plan, "parallel.tensor") or 1
+    if vocab is not None and vocab % tensor != 0:
+        message = f"Bridge pads no stated vocabulary: {vocab:,} rows on {tensor} tensor ranks".replace(",", "_")
+        padded = -(-vocab // (128 * tensor)) * 128 * tensor
+        yield Obstacle("model.vocab", message, f"write `vocab = {padded:_}`, as Megatron pads it")
 
 
 def _checkpoint(plan: Plan, facts: Facts) -> Iterator[Obstacle]:

@@ -108,6 +108,8 @@ def _optimizer(plan: Plan) -> Iterator[Obstacle]:
         message = f"Megatron has no `{kind}` optimizer"
         yield Obstacle("precision", "optimizer", message, "use `adamw`, `sgd` or `muon`")
         return
+    if kind == "muon" and written(plan, "precision") == "fp16":
+        yield Obstacle("precision", "optimizer", "Megatron's Muon trains in no fp16", "use `adamw`, or bf16")
     takes = OPTIMIZERS[kind][1] if kind else {}
     for name in ("betas", "epsilon", "momentum"):
         if kind and written(plan, f"optimizer.{name}") is not None and name not in takes:

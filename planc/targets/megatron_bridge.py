@@ -16,7 +16,7 @@ from planc.plan.schema import TEXT, Field, Type
 from planc.targets._faults import LAUNCH_FAULTS, example, fault
 from planc.targets._launch import check_launch, choice_of, key_span, launch_values, option, written
 from planc.targets._left import check_left
-from planc.targets._megatron_bridge_config import FINETUNE, PRETRAIN, Override, overrides
+from planc.targets._megatron_bridge_config import FINETUNE, PRETRAIN, Override, overrides, task
 from planc.targets._megatron_bridge_obstacles import OVERRIDES, YAML, config, obstacles
 from planc.targets._megatron_bridge_text import words, yaml_of
 from planc.targets._shell import render
@@ -97,7 +97,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 def _check_decided(plan: Plan, found: tuple[Override, ...]) -> Iterator[Diagnostic]:
     choice, names = choice_of(plan, _NAME), {override.path for override in found}
-    open_ = [f"`{key}` (`{path}`)" for key, path in _DECIDED if path not in names]
+    is_open = [row for row in _DECIDED if row[1] not in names and (row[0] != "dataset.blend" or _pretrains(plan))]
+    open_ = [f"`{key}` (`{path}`)" for key, path in is_open]
     args = [word for word in written(plan, "launch.args") or () if isinstance(word, str)]
     if option(plan, _NAME, "recipe") is None and not any(word.startswith("--recipe") for word in args):
         open_.append("which recipe it is (the option `recipe`)")
@@ -106,6 +107,10 @@ def _check_decided(plan: Plan, found: tuple[Override, ...]) -> Iterator[Diagnost
     count = "1 setting" if len(open_) == 1 else f"{len(open_)} settings"
     notes = ("it decides " + ", ".join(open_),)
     yield LEFT.at(choice.span, f"the recipe or its script decides {count}", "not overridden", notes=notes)
+
+
+def _pretrains(plan: Plan) -> bool:
+    return task(plan) == PRETRAIN
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
