@@ -17,7 +17,7 @@ from planc.targets._deepspeed_schedule import course
 from planc.targets._faults import LAUNCH_FAULTS, example, fault
 from planc.targets._gpt_neox_config import neox_config
 from planc.targets._gpt_neox_obstacles import obstacles
-from planc.targets._launch import check_launch, launch_values, option, written
+from planc.targets._launch import check_launch, choice_of, launch_values, option, written
 from planc.targets._left import check_left
 from planc.targets._shell import render
 from planc.targets.target import EmittedFile, Target
@@ -92,12 +92,13 @@ RUN = fault(
 LEFT = fault(
     "PLN985",
     "left-to-gpt-neox",
-    "Some written fields have no key in gpt-neox's file.",
-    why="the plan still checks and counts with these fields; nothing makes gpt-neox obey them.",
+    "Some written fields have no key in gpt-neox's file, or keys that it needs have no field.",
+    why="the plan still checks and counts with the fields that the note lists; nothing makes gpt-neox obey them. No "
+    "field says which tokenizer is used, and without one gpt-neox stops at its start.",
     example=_page(f'dataset {{ name = "pile" }}  {_REST}'),
-    instead=_page(_REST),
-    fix="nothing, if the run does as the plan says; the note lists the fields.",
-    source="gpt-neox, configs/neox_arguments.md.",
+    instead=_page(_REST.replace('"train.py"', '"train.py"  args = ["tokenizer.yml"]')),
+    fix="nothing, if the run does as the plan says; keys go into a file of your own, which `launch.args` names.",
+    source="gpt-neox, configs/neox_arguments.md; megatron/tokenizer/tokenizer.py, build_tokenizer.",
     versions=_VERSIONS,
     severity=Severity.INFO,
 )
@@ -125,7 +126,20 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     for found in obstacles(plan, facts):
         yield _KINDS[found.kind].at(plan[found.path].span, found.message, help=(found.help,))
     yield from check_launch(plan, "gpt-neox")
+    yield from _check_needed(plan)
     yield from check_left(plan, "gpt-neox", LEFT, _said(plan))
+
+
+def _check_needed(plan: Plan) -> Iterator[Diagnostic]:
+    """Keys for which there is no field, unless the arguments name a file that may hold them."""
+    choice, arguments = choice_of(plan, "gpt-neox"), written(plan, "launch.args") or ()
+    if choice is None or any(argument.endswith((".yml", ".yaml", ".json")) for argument in arguments):
+        return
+    keys = ["`tokenizer_type`, and its `vocab_file`"]
+    if written(plan, "model.family") == "gpt_neox" and written(plan, "model.norms") != 1:
+        keys.append("`gpt_j_residual: true` and `rotary_pct` as the model was trained")
+    notes = (f"name a file of your own in `launch.args`, or on the command line: {'; '.join(keys)}",)
+    yield LEFT.at(choice.span, "gpt-neox needs keys that no field says", "not in `gpt_neox.yml`", notes=notes)
 
 
 def _said(plan: Plan) -> frozenset[str]:
