@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from planc.advice.trainers import Trainer
-from planc.facts.engine import ENGINES, Engine, engines
+from planc.facts.engine import ENGINES, SIZED, Engine, engines
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
 
@@ -206,7 +206,7 @@ def engine_of(asked: Question, layout: Layout) -> Engine:
     """The engine that trains a layout; accelerate has two."""
     if asked.trainer.name == "accelerate":
         return ENGINES["fsdp2" if 2 <= layout.stage else "deepspeed"]
-    return ENGINES[asked.trainer.name]
+    return SIZED if asked.trainer.name == "deepspeed" else ENGINES[asked.trainer.name]
 
 
 def on_cards(asked: Question, cards: int, per_node: int) -> Question:

@@ -14,9 +14,7 @@ from planc.facts.arithmetic import at_largest, divide, is_array, largest, produc
 from planc.facts.fact import Fact
 from planc.plan.model import Unknown
 
-#: DeepSpeed 0.19.8, zero_optimization: elements of a reduction (reduce_bucket_size), and weights that stage 3 keeps
-#: gathered at most (stage3_max_live_parameters).
-_BUCKET = 500_000_000
+#: DeepSpeed 0.19.8, zero_optimization: weights that stage 3 keeps gathered at most (stage3_max_live_parameters).
 _MOST_GATHERED = 1_000_000_000
 
 
@@ -133,17 +131,14 @@ def temporary_bytes(
 def buffer_bytes(others: Any, experts: Any, stage: Any, engine: Any, bucket: Any, width: Any, data: Any) -> Any:
     """Bytes of the buffers in which gradients are gathered and reduced.
 
-    Formula: with several replicas from stage 1 on, DeepSpeed: `shard.bucket` elements (500 million unless written), as they are reduced;
-        gpt-neox: as many for the reduction and for the gather, at most N each; else 0, for gradients are reduced where they are kept
+    Formula: with several replicas from stage 1 on, DeepSpeed: `shard.reduce_bucket` elements, as they are reduced; gpt-neox: as many for the reduction and for the gather, at most N each; else 0, for gradients are reduced where they are kept
     Source: DeepSpeed 0.19.8, reduce_bucket_size: the buffer is made whole, however small the model is; as of 2022 its
         allgather_bucket_size beside it; Megatron-LM, _ParamAndGradBuffer; PyTorch FSDP2.
     Assumes: overlap_comm is left at its default, by which stages 1 and 2 have one buffer.
     """
     if engine not in ("deepspeed", "gpt-neox"):
         return 0
-    elements = _BUCKET if bucket is None else bucket
-    if engine == "gpt-neox":
-        elements = 2 * smallest(others + experts, elements)
+    elements = 2 * smallest(others + experts, bucket) if engine == "gpt-neox" else bucket
     return where((1 <= stage) & (1 < data), product(elements, width), 0)
 
 
@@ -232,5 +227,5 @@ FACTS = (
     Fact("stage.working_set", "bytes", working_set_at_peak, ("stage.moment", "stage.gathered", "stage.ends_gathered")),
     Fact("stage.live_activations", "bytes", activations_at_peak, ("stage.moment", "stage.activations", "stage.backward_activations")),
     Fact("stage.transient", "bytes", transient_at_peak, ("stage.moment", "stage.logits", "stage.temporary")),
-    Fact("stage.buffers", "bytes", buffer_bytes, (*_N, "shard.stage", "engine.name", "shard.bucket?", "memory.gradient_width", "parallel.data")),
+    Fact("stage.buffers", "bytes", buffer_bytes, (*_N, "shard.stage", "engine.name", "shard.reduce_bucket", "memory.gradient_width", "parallel.data")),
 )  # fmt: skip

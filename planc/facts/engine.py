@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from planc.plan.model import Plan
+from planc.plan.model import Choice, Plan
 
 
 class Engine(NamedTuple):
@@ -20,6 +20,7 @@ class Engine(NamedTuple):
     norm_width: bytes that an rmsnorm keeps for each element if it runs op by op, in fp32 on 16-bit inputs.
     loss_parallel: tensor ranks compute the loss on their shards of the vocabulary; else each has all logits.
     convention: what is kept, in words, for `explain`.
+    sizes_buckets: it runs by a file of planc's that says how much is reduced and gathered at once, from the model's size.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Engine(NamedTuple):
     norm_width: int
     loss_parallel: bool
     convention: str
+    sizes_buckets: bool = False
 
 
 # Widths of norms: torch.nn.RMSNorm keeps its input and a product in fp32; Hugging Face's LlamaRMSNorm keeps one of them in 16 bits.
@@ -44,6 +46,9 @@ ENGINES: dict[str, Engine] = {
     "generic": Engine("generic", "deepspeed", "generic", False, 0, False, 6, False, "no trainer is emitted: weights and gradients in the compute dtype, fp32 master weights and moments"),
 }  # fmt: skip
 
+#: DeepSpeed by ds_config.json, whose buckets follow from the model.
+SIZED = ENGINES["deepspeed"]._replace(sizes_buckets=True)
+
 _BY_TARGET: dict[str, str] = {
     "deepspeed": "deepspeed", "deepspeed-launcher": "deepspeed", "gpt-neox": "gpt-neox",
     "megatron": "megatron", "megatron-bridge": "megatron", "nanotron": "nanotron",
@@ -54,19 +59,30 @@ _BY_TARGET: dict[str, str] = {
 def engines(plan: Plan) -> tuple[Engine, ...]:
     """The engines of the trainers that a plan emits, each once; `generic` where it names none.
 
-    accelerate and transformers drive either engine: as the target's `backend` option says, else a plan that shards
-    weights is trained by FSDP2, and the DeepSpeed file that accelerate gets beside it keeps the same bytes.
+    accelerate, transformers and lightning drive either engine: as the target's `backend` option says, else a plan that
+    shards weights is trained by FSDP2, and the DeepSpeed file that accelerate gets beside it keeps the same bytes.
     """
     found: list[Engine] = []
     for choice in plan.targets:
         name = _BY_TARGET.get(choice.name)
-        if choice.name in ("accelerate", "transformers"):
-            backend = choice.options.value("backend") if "backend" in choice.options else None
-            fsdp2 = plan.value("shard.stage") in (2, 3) and backend != "deepspeed"
-            name = "fsdp2" if fsdp2 else "deepspeed"
+        if choice.name in ("accelerate", "transformers", "lightning"):
+            name = _driven_by(plan, choice)
         if name is not None and ENGINES[name] not in found:
             found.append(ENGINES[name])
+    if plan.emits("deepspeed") and not _hides_buckets(plan):
+        found = [SIZED if engine.name == "deepspeed" else engine for engine in found]
     return tuple(found) or (ENGINES["generic"],)
+
+
+def _hides_buckets(plan: Plan) -> bool:
+    """Whether accelerate starts DeepSpeed, by a file that has no key for buckets."""
+    return any(choice.name == "accelerate" and _driven_by(plan, choice) == "deepspeed" for choice in plan.targets)
+
+
+def _driven_by(plan: Plan, choice: Choice) -> str:
+    """The engine that a target drives which has several."""
+    backend = choice.options.value("backend") if "backend" in choice.options else None
+    return "fsdp2" if plan.value("shard.stage") in (2, 3) and backend != "deepspeed" else "deepspeed"
 
 
 def engine_value(engine: Engine, name: str) -> Any:

@@ -13,7 +13,7 @@ from planc.facts.fact import Fact, path_of
 from planc.plan.model import Plan, Unknown
 
 _SUBJECTS = (
-    "ranks", "batch", "parameters", "pipeline", "stages", "stage_parameters", "states", "layer_activations",
+    "ranks", "batch", "buckets", "parameters", "pipeline", "stages", "stage_parameters", "states", "layer_activations",
     "activations", "buffers", "memory", "links", "communication", "gradients",
     "flops", "kernels", "layer_times", "step", "throughput", "budget", "recovery",
 )  # fmt: skip

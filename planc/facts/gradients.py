@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planc.facts import constants
+from planc.facts import buckets, constants
 from planc.facts.arithmetic import largest, rounded_up, where
 from planc.facts.collectives import all_reduce_time, group_members, mean_hop, scatter_time
 from planc.facts.fact import Fact
@@ -71,26 +71,30 @@ def data_bytes(
 
 @in_floats
 def data_messages(
-    others: Any, experts: Any, width: Any, times: Any, stage: Any, engine: Any, family: Any, bucket: Any, layers: Any, group: Any
-) -> Any:
+    others: Any, experts: Any, width: Any, times: Any, stage: Any, engine: Any, family: Any, bucket: Any, reduced: Any, layers: Any,
+    group: Any,
+) -> Any:  # fmt: skip
     """Collectives of a step that reduce gradients, and gather updated weights.
 
     Formula: N / bucket, rounded up, as often as gradients are reduced, twice from stage 1 to 2, where weights are gathered: buckets of
-        `shard.bucket` elements, DeepSpeed 500 million, Megatron 40 million, nanotron {BUCKET}, or tensor by tensor from stage 1 on; FSDP2 a
-        layer
-    Source: DeepSpeed, reduce_bucket_size; Megatron-LM, ddp-bucket-size; PyTorch, DistributedDataParallel; nanotron, ZeroDistributedOptimizer.
+        `shard.bucket` elements, DeepSpeed `shard.reduce_bucket` and 500 million to gather, Megatron 40 million, nanotron {BUCKET}, or tensor
+        by tensor from stage 1 on; FSDP2 a layer
+    Source: DeepSpeed, reduce_bucket_size and allgather_bucket_size; Megatron-LM, ddp-bucket-size; PyTorch, DistributedDataParallel; nanotron, ZeroDistributedOptimizer.
     """
     both = where((1 <= stage) & (stage < 3), 2.0, 1.0)
     if family == "fsdp2":
         return where(1 < group, layers * times * both, 0.0)
-    size = _BUCKETS.get(engine, 5e8) if bucket is None else bucket
+    size = gathered = _BUCKETS.get(engine, 5e8) if bucket is None else bucket
+    if engine in ("deepspeed", "gpt-neox"):
+        size, gathered = reduced, buckets.DEFAULT
     if bucket is None and engine == "nanotron":
-        buckets = rounded_up(others + experts, constants.BUCKET.value / width)
-        return where(1 < group, where(stage < 1, buckets, 2 * _TENSORS_WITHOUT_BIAS * layers), 0.0)
-    return where(1 < group, rounded_up(others + experts, size) * times * both, 0.0)
+        sent = rounded_up(others + experts, constants.BUCKET.value / width)
+        return where(1 < group, where(stage < 1, sent, 2 * _TENSORS_WITHOUT_BIAS * layers), 0.0)
+    gathers = where((1 <= stage) & (stage < 3), rounded_up(others + experts, gathered), 0.0)
+    return where(1 < group, (rounded_up(others + experts, size) + gathers) * times, 0.0)
 
 
-_BUCKETS = {"deepspeed": 5e8, "megatron": 4e7}
+_BUCKETS = {"megatron": 4e7}
 
 #: Tensors of a layer with biases and two norms: four products, as many biases, two norms of two each.
 _TENSORS = 12.0
@@ -259,7 +263,7 @@ FACTS = (
     Fact(_EXPERTS, "parameters", most, ("stage.expert_parameters[]",)),
     Fact(_TIMES, "count", reductions, ("shard.stage", "batch.accumulation", "engine.family", "parallel.pipeline")),
     Fact("communication.data.bytes", "bytes", data_bytes, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "adapter?")),
-    Fact("communication.data.messages", "count", data_messages, (_OTHERS, _EXPERTS, _WIDTH, _TIMES, "shard.stage", "engine.name", "engine.family", "shard.bucket?", "pipeline.longest_stage", "communication.data.group")),
+    Fact("communication.data.messages", "count", data_messages, (_OTHERS, _EXPERTS, _WIDTH, _TIMES, "shard.stage", "engine.name", "engine.family", "shard.bucket?", "shard.reduce_bucket", "pipeline.longest_stage", "communication.data.group")),
     Fact("communication.data.time", "s", data_time, (_OTHERS, _EXPERTS, _WIDTH, _WEIGHT, *_GROUPS, _TIMES, "shard.stage", "shard.replicas", "communication.data.messages", *_STRIDES, *_CLUSTER, "cluster.gpu.compute_capability?")),
     Fact("communication.overlapped", "word", overlapped, ("engine.family",)),
     Fact("communication.data.latency", "s", hop_latency, ("communication.data.messages", "shard.group", "cluster.domain", "world.size", "parallel.tensor")),

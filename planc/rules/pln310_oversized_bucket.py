@@ -1,8 +1,9 @@
 """A large part of the card is a buffer for gradients.
 
 Why: from stage 1 on DeepSpeed makes one buffer of `reduce_bucket_size` elements, whole, however small the
-    model is: 500 million unless written, 2 GB in fp32. On a card of 15 GiB that is an eighth of it, for fewer
-    and larger reductions; it is why ZeRO 2 runs out of memory where plain data parallelism fitted.
+    model is: by its own default 500 million, 2 GB in fp32. On a card of 15 GiB that is an eighth of it, for
+    fewer and larger reductions; it is why ZeRO 2 runs out of memory where plain data parallelism fitted. The
+    file that planc writes has hidden^2 elements unless the plan says another number.
 
 Example:
     gpu card { memory = 15 GiB  bf16 = true }
@@ -11,7 +12,7 @@ Example:
     plan run {
       model    = small
       cluster  = one
-      shard    { stage = 2 }
+      shard    { stage = 2  bucket = 500_000_000 }
       emit     = [deepspeed]
       batch    { global = 64  micro = 1  sequence_length = 1Ki }
       precision = bf16 { gradients = fp32 }
@@ -24,13 +25,14 @@ Instead:
     plan run {
       model    = small
       cluster  = one
-      shard    { stage = 2  bucket = 50_000_000 }
+      shard    { stage = 2 }
       emit     = [deepspeed]
       batch    { global = 64  micro = 1  sequence_length = 1Ki }
       precision = bf16 { gradients = fp32 }
     }
 
-Fix: a bucket that the help names: a twentieth of the card. `--unsafe-fixes` makes the change.
+Fix: a bucket that the help names, a twentieth of the card, or none; `--unsafe-fixes` writes the number. Where
+    the default counts because DeepSpeed runs by a file that planc does not write: emit `deepspeed`.
 
 Source: DeepSpeed 0.19.8, runtime/zero/config.py, reduce_bucket_size, and stage_1_and_2.py, which makes the
     buffer; DeepSpeed issues 1302 and 2992.
@@ -67,12 +69,17 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     in_gib = "iB" in plan["cluster.gpu.memory"].span.text
     span = place(plan, "shard.bucket", "shard.stage", "shard")
     better = _round(int(capacity // _BETTER // width))
+    is_written = plan.is_written("shard.bucket")  # else the number is DeepSpeed's, whom planc writes no file
     yield Diagnostic(
         f"gradient buffer of {size_text(buffer, in_gib)} on a card of {size_text(capacity, in_gib)}",
         Label(span, f"{count_text(buffer // width)} elements of {width} bytes"),
         related(plan, span, ("cluster.gpu.memory", ""), ("precision.gradients", "")),
-        help=(f"use `bucket = {count_text(better)}`, {size_text(better * width, in_gib)}",),
-        fixes=writing(plan, ("shard.bucket", count_text(better))),
+        help=(
+            f"use `bucket = {count_text(better)}`, {size_text(better * width, in_gib)}"
+            if is_written
+            else "emit `deepspeed`, whose bucket follows from the model",
+        ),
+        fixes=writing(plan, ("shard.bucket", count_text(better))) if is_written else (),
     )
 
 

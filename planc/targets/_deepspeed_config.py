@@ -1,14 +1,15 @@
 """The content of ds_config.json, from the plan's values alone.
 
 Keys and defaults are those of DeepSpeed 0.19.8 (deepspeed/runtime/config.py and the models that it reads). What equals
-DeepSpeed's default is left out, but for `gradient_clipping`, whose default is 1.0 there and was 0 before.
-
+DeepSpeed's default is left out, but for `gradient_clipping`, whose default is 1.0 there and was 0 before. Buckets are
+those that `auto` stands for with the Trainer.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from planc.facts.engine import SIZED
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.targets._data import real
@@ -25,7 +26,7 @@ def ds_config(plan: Plan, facts: Facts) -> dict[str, Any]:
     config.update(_batch(plan))
     config.update(_parallel(plan))
     config.update(_precision(plan))
-    config["zero_optimization"] = _zero(plan)
+    config["zero_optimization"] = _zero(plan, facts)
     config.update(_optimizer(plan))
     scheduler = scheduler_block(plan, facts)
     if scheduler is not None:
@@ -100,11 +101,15 @@ def _precision(plan: Plan) -> dict[str, Any]:
     return config
 
 
-def _zero(plan: Plan) -> dict[str, Any]:
-    zero: dict[str, Any] = {"stage": plan.value("shard.stage")}
-    bucket, secondary = written(plan, "shard.bucket"), written(plan, "shard.secondary_size")
-    if bucket is not None:
-        zero["reduce_bucket_size"] = bucket
+def _zero(plan: Plan, facts: Facts) -> dict[str, Any]:
+    stage, secondary = plan.value("shard.stage"), written(plan, "shard.secondary_size")
+    zero: dict[str, Any] = {"stage": stage}
+    own = facts.changed({}, SIZED)  # the facts may be those of another trainer of the plan
+    if 1 <= stage:
+        zero["reduce_bucket_size"] = own["shard.reduce_bucket"]
+    if stage == 3:
+        zero["stage3_prefetch_bucket_size"] = own["shard.prefetch_bucket"]
+        zero["stage3_param_persistence_threshold"] = own["shard.persistence_threshold"]
     if secondary is not None:
         zero["zero_hpz_partition_size"] = secondary
     for key, path in (("offload_optimizer", "offload.optimizer"), ("offload_param", "offload.weights")):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from planc.plan.changing import with_values
 from planc.plan.model import Plan
 from tests.compiling import ROOT, facts_of, file_of
 from tests.consumers.deepspeed_world import World, parameters_of
@@ -72,7 +73,8 @@ def filled_in(plan: Plan, config: dict[str, Any], world: int) -> dict[str, Any]:
     )  # fmt: skip
     trainer = HfTrainerDeepSpeedConfig(config)
     trainer.trainer_config_process(arguments)
-    trainer.trainer_config_finalize(arguments, SimpleNamespace(config=SimpleNamespace(hidden_size=64)), 1000)
+    model = SimpleNamespace(config=SimpleNamespace(hidden_size=plan.value("model.hidden")))
+    trainer.trainer_config_finalize(arguments, model, 1000)
     resolved: dict[str, Any] = trainer.config
     assert '"auto"' not in json.dumps(resolved)
     return resolved
@@ -90,7 +92,7 @@ def test_deepspeed_reads_what_the_plan_says(plan: Plan, monkeypatch: pytest.Monk
     assert config.zero_optimization_stage == plan.value("shard.stage")
     assert config.bfloat16_config.enabled == (plan.value("precision") == "bf16")
     assert config.float16_config.enabled == (plan.value("precision") == "fp16")
-    assert config.zero_config.reduce_bucket_size == (plan.value("shard.bucket") or 500_000_000)
+    assert buckets(config.zero_config) == sizes_of_the_trainer(plan)
     assert config.zero_config.zero_hpz_partition_size == (plan.value("shard.secondary_size") or 1)
     for name, path in (("offload_optimizer", "offload.optimizer"), ("offload_param", "offload.weights")):
         section = getattr(config.zero_config, name)
@@ -99,6 +101,40 @@ def test_deepspeed_reads_what_the_plan_says(plan: Plan, monkeypatch: pytest.Monk
     assert (config.grad_accum_dtype or plan.value("precision")) == gradients
     clip = plan.value("optimizer.clip")
     assert config.gradient_clipping == (float(clip) if clip is not None else plan_without_clipping(plan))
+
+
+def buckets(config: Any) -> tuple[int, int, int]:
+    """Elements that DeepSpeed reduces at once, fetches ahead and leaves whole at most."""
+    return config.reduce_bucket_size, config.prefetch_bucket_size, config.param_persistence_threshold
+
+
+def sizes_of_the_trainer(plan: Plan) -> tuple[int, int, int]:
+    """The same as the Trainer fills them in for `auto`, DeepSpeed's defaults at other stages; what is written wins."""
+    from deepspeed.runtime.zero.config import DeepSpeedZeroConfig
+
+    found = DeepSpeedZeroConfig(stage=plan.value("shard.stage"))
+    hidden, stage = plan.value("model.hidden"), plan.value("shard.stage")
+    if 1 <= stage:
+        found.reduce_bucket_size = plan.value("shard.bucket") or hidden * hidden
+    if stage == 3:
+        found.prefetch_bucket_size = int(0.9 * hidden * hidden)
+        found.param_persistence_threshold = 10 * hidden
+    return buckets(found)
+
+
+@pytest.mark.parametrize("hidden", [64, 1000, 4096, 5120, 16384])
+def test_buckets_are_those_that_auto_stands_for(hidden: int) -> None:
+    """The same plan with and without `auto`: what the Trainer would work out stands in the file already."""
+    pytest.importorskip("transformers", reason="transformers resolves what is `auto`, and is not installed")
+    plans = (parameter.values[0] for parameter in plans_that_write("ds_config.json"))
+    by_trainer = (plan for plan in plans if '"auto"' in file_of(plan, "ds_config.json"))
+    plan = with_values(next(plan for plan in by_trainer if plan.value("shard.stage") == 3), {"model.hidden": hidden})
+    written = json.loads(file_of(plan, "ds_config.json"))
+    sizes = ("reduce_bucket_size", "stage3_prefetch_bucket_size", "stage3_param_persistence_threshold")
+    asked = written | {"zero_optimization": written["zero_optimization"] | dict.fromkeys(sizes, "auto")}
+    resolved = filled_in(plan, asked, facts_of(plan)["world.size"])
+    assert written["zero_optimization"].keys() >= set(sizes)
+    assert resolved["zero_optimization"] == written["zero_optimization"]
 
 
 def plan_without_clipping(plan: Plan) -> float:

@@ -62,8 +62,9 @@ CASES = {
     'versions { transformers = "4.38.2" }',
     ("B34", "PLN809"): "cluster { nodes = 2 }  shard { stage = 2 }  emit = [deepspeed]  "
     'resume { directory = "/ckpt"  saved_by = old { shard { stage = 2 } } }',
-    ("B35", "PLN310"): "model { layers = 4  hidden = 1024  heads = 8  kv_heads = 8  ffn = 2048 }  shard { stage = 2 }  "
-    "cluster { gpu = v100-sxm-16gb }  precision = fp16 { gradients = fp32 }  emit = [deepspeed]",
+    ("B35", "PLN310"): "model { layers = 4  hidden = 1024  heads = 8  kv_heads = 8  ffn = 2048 }  "
+    "shard { stage = 2  bucket = 500_000_000 }  cluster { gpu = v100-sxm-16gb }  "
+    "precision = fp16 { gradients = fp32 }  emit = [deepspeed]",
     ("B37", "PLN307"): "shard { stage = 3  secondary_size = 3 }  cluster { nodes = 2 }  emit = [deepspeed]",
     ("B37", "PLN308"): "shard { stage = 3  secondary_size = 8 }  emit = [deepspeed]",
     ("B38", "PLN324"): 'shard { stage = 3 }  emit = [accelerate { layer_class = "LLaMADecoderLayer" }]',
