@@ -58,7 +58,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A vocabulary that is no multiple of the blocks of all tensor ranks."""
     vocab, tensor = facts["model.vocab"], facts["parallel.tensor"]
     step = _BLOCK * tensor
-    if facts.engine.name != "megatron" or vocab % step == 0:
+    if facts.engine.name != "megatron" or vocab % step == 0 or _is_stated(plan):
         return
     padded = -(-vocab // step) * step
     span = place(plan, "parallel.tensor", "model.vocab", "model")
@@ -68,6 +68,11 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         related(plan, span, ("model.vocab", f"{plural(padded - vocab, 'row')} of padding")),
         help=(f"an exact export cuts off the last {plural(padded - vocab, 'row')}",),
     )
+
+
+def _is_stated(plan: Plan) -> bool:
+    """Whether the only Megatron is Bridge's, which pads a tokenizer's vocabulary alone."""
+    return plan.emits("megatron-bridge") and not plan.emits("megatron")
 
 
 RULE = Rule(Severity.INFO, "plan", check, ("model.vocab", "parallel.tensor"))
