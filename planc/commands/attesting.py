@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from planc.commands import hashing, progress
-from planc.commands.checkpoints import looked_at
+from planc.commands.checkpoints import described, looked_at
 from planc.commands.compiling import Ready, emitted
 from planc.commands.hash_memory import memory_of
 from planc.commands.hashing import Memory
@@ -45,7 +45,8 @@ def run_of(plan: Plan, found: Ready, options: argparse.Namespace, time: str | No
     reports = _reports(plan, options)
     faults = list(_missing_metrics(plan, reports))
     data = None if options.dataset is None else folder_of(options.dataset, "dataset", _memory(options.dataset, options))
-    identity, differing = dataset.identity(plan, options.dataset_digest, data)
+    infos = () if options.dataset is None else described(options.dataset)
+    identity, differing = dataset.identity(plan, options.dataset_digest, data, infos)
     faults.extend(differing)
     checkpoints = looked_at(options.checkpoint).found
     others = differences_of(plan, checkpoints)

@@ -1,4 +1,4 @@
-"""The checkpoints in a folder on this disk, looked at without reading their tensors."""
+"""What folders on this disk say of themselves: checkpoints, without their tensors, and data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import IO, NamedTuple
 from planc.commands.files import reason_of
 from planc.evidence.checkpoints.finding import found_in, newest
 from planc.evidence.checkpoints.found import Found, Opener, Unreadable
+from planc.evidence.dataset_info import Info, described_in
 from planc.evidence.names import text_of
 
 #: Files of a folder that are looked at; a checkpoint of more is not read.
@@ -27,15 +28,25 @@ class Looked(NamedTuple):
 
 def looked_at(folder: str) -> Looked:
     """The checkpoints in a folder; none if it cannot be read, or is none."""
-    try:
-        paths = _files(os.fsencode(folder))
-    except (OSError, ValueError):
-        return Looked((), None, "")
-    sizes = {name: size for name, (_, size) in paths.items()}
-    opened = _opener({name: path for name, (path, _) in paths.items()})
+    sizes, opened = _contents(folder)
     found = found_in(sizes, opened)
     chosen, fault = newest(found, sizes, opened)
     return Looked(found, chosen, fault)
+
+
+def described(folder: str) -> tuple[Info, ...]:
+    """What a folder of data says of it."""
+    return described_in(*_contents(folder))
+
+
+def _contents(folder: str) -> tuple[dict[str, int], Opener]:
+    """The size of each file, none where the folder cannot be read, and what opens them."""
+    try:
+        paths = _files(os.fsencode(folder))
+    except (OSError, ValueError):
+        paths = {}
+    sizes = {name: size for name, (_, size) in paths.items()}
+    return sizes, _opener({name: path for name, (path, _) in paths.items()})
 
 
 def _files(root: bytes) -> dict[str, tuple[bytes, int]]:

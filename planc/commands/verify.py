@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from planc.commands import hashing, output, progress
 from planc.commands.arguments import Parser, parsed
 from planc.commands.attesting import differences_of
-from planc.commands.checkpoints import looked_at
+from planc.commands.checkpoints import described, looked_at
 from planc.commands.compiling import emitted, judge, ready
 from planc.commands.evidence_files import content_of, key_in, require_packages
 from planc.commands.files import Files
@@ -155,7 +155,11 @@ def _compared(
     else:
         recorded = folder.folder_of(data["files"], data["links"])
         found = _measured(options.dataset, "dataset")
-        yield "dataset", plural(len(recorded.files), "file"), checking.of_folders("dataset", recorded, found)
+        different = (
+            *checking.of_folders("dataset", recorded, found),
+            *checking.of_descriptions(predicate["dataset"].get("described", []), described(options.dataset)),
+        )
+        yield "dataset", plural(len(recorded.files), "file"), different
     for name in options.metrics:
         yield "metrics", quoted(name), checking.of_reports(predicate["metrics"], name, hash_of(name))
     if not options.metrics:

@@ -9,6 +9,8 @@ from planc.diagnostics.amounts import plural
 from planc.diagnostics.text import visible
 from planc.evidence.canonical import plain
 from planc.evidence.checkpoints.found import Found, as_data
+from planc.evidence.dataset_info import INFO, Info
+from planc.evidence.dataset_info import as_data as info_data
 from planc.evidence.folder import Folder
 
 #: Letters of a value that a sentence shows.
@@ -63,6 +65,16 @@ def of_checkpoints(recorded: Sequence[Mapping[str, Any]], found: Iterable[Found]
             yield from (Difference("checkpoint", f"{where}{told}") for told in _differing(before[path], after[path]))
 
 
+def of_descriptions(recorded: Sequence[Mapping[str, Any]], found: Iterable[Info]) -> Iterator[Difference]:
+    """What is different in what folders say of their data."""
+    before = {each["path"]: leaves(dict(each), "") for each in recorded}
+    after = {each.path: leaves(plain(info_data(each)), "") for each in found}
+    for path in sorted({*before, *after}):
+        where = f"what {_quoted(f'{path}/{INFO}'.lstrip('/'))} says: "
+        for told in _differing(before.get(path, {}), after.get(path, {})):
+            yield Difference("dataset", f"{where}{told}")
+
+
 def of_fit(recorded: Sequence[str], made: Sequence[str]) -> Iterator[Difference]:
     """What is different in how the recorded checkpoint differs from the plan."""
     for message in made:
@@ -78,7 +90,7 @@ def of_plans(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[D
     old, new = recorded["plan"], made["plan"]
     if old["name"] != new["name"]:
         yield Difference("plan", f"it is {_quoted(new['name'])}, recorded is {_quoted(old['name'])}")
-    differing = list(_differing(_flat(old["resolved"], ""), _flat(new["resolved"], "")))
+    differing = list(_differing(leaves(old["resolved"], ""), leaves(new["resolved"], "")))
     yield from (Difference("plan", message) for message in differing)
     if old["resolved"] != new["resolved"] and not differing:
         yield Difference("plan", "what is recorded of it does not have the form that this planc gives it")
@@ -105,6 +117,23 @@ def of_reports(recorded: Sequence[Mapping[str, Any]], name: str, sha256: str) ->
         yield Difference("metrics", f"{_quoted(name)} is none of the files that they were read from: {known}")
 
 
+def leaves(value: Any, path: str) -> dict[str, Any]:
+    """The leaves of a resolved plan, by the path that a plan's text has for them."""
+    if not isinstance(value, dict):
+        return {path: value}
+    if set(value) == {"kind", "name", "fields"} and isinstance(value["fields"], dict):
+        found = {path: value["name"]}
+        value = value["fields"]
+    elif "fields" in value and not path:
+        found = {"targets": value.get("targets")}
+        value = value["fields"]
+    else:
+        found = {}
+    for name, item in value.items():
+        found |= leaves(item, f"{path}.{name}" if path else name)
+    return found
+
+
 def _of_emitted(recorded: list[dict[str, Any]], made: list[dict[str, Any]]) -> Iterator[Difference]:
     before, after = {file["path"]: file for file in recorded}, {file["path"]: file for file in made}
     for path in sorted({*before, *after}):
@@ -127,23 +156,6 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
 
 def _differ(old: Any, new: Any) -> bool:
     return old != new or isinstance(old, bool) is not isinstance(new, bool)
-
-
-def _flat(value: Any, path: str) -> dict[str, Any]:
-    """The leaves of a resolved plan, by the path that a plan's text has for them."""
-    if not isinstance(value, dict):
-        return {path: value}
-    if set(value) == {"kind", "name", "fields"} and isinstance(value["fields"], dict):
-        found = {path: value["name"]}
-        value = value["fields"]
-    elif "fields" in value and not path:
-        found = {"targets": value.get("targets")}
-        value = value["fields"]
-    else:
-        found = {}
-    for name, item in value.items():
-        found |= _flat(item, f"{path}.{name}" if path else name)
-    return found
 
 
 def _shown(value: Any) -> str:

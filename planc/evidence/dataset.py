@@ -7,18 +7,23 @@ record. A stated SHA-256 has to be that, or of a folder with a single file its o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
+from planc.evidence.dataset_info import Info, of_version
+from planc.evidence.dataset_info import as_data as info_data
 from planc.evidence.folder import Folder, as_data, digest_of
 from planc.plan.model import Plan, Unknown
 
 _SHA256 = re.compile("(?:sha256:)?([0-9a-fA-F]{64})")
 
 
-def identity(plan: Plan, given: str | None, folder: Folder | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+def identity(
+    plan: Plan, given: str | None, folder: Folder | None, described: Iterable[Info] = ()
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What the record says of a plan's dataset, and what about it does not agree.
 
-    given: a digest that the command line states.
+    given: a digest that the command line states. described: what the folder says of the data.
     """
     found: dict[str, Any] = {part: value for part in ("name", "version") if (value := _field(plan, part)) is not None}
     faults = []
@@ -35,6 +40,10 @@ def identity(plan: Plan, given: str | None, folder: Folder | None) -> tuple[dict
             found["compared"] = _SHA256.fullmatch(stated) is not None
             if found["compared"] and _bare(stated) not in _digests(folder, sha256):
                 faults.append(f"the digest that is stated of the dataset is {stated}, and its files give {sha256}")
+    infos = tuple(described)
+    if infos:
+        found["described"] = [info_data(info) for info in infos]
+        faults.extend(filter(None, (of_version(info, found.get("version")) for info in infos)))
     return found, tuple(faults)
 
 

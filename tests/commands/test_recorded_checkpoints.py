@@ -176,6 +176,28 @@ def test_names_and_numbers_of_any_size(folder: Path) -> None:
     assert verify("--checkpoint", "ckpt", "--plan", "run.plan") == 0
 
 
+def described(folder: Path, version: str) -> None:
+    info = {"dataset_name": "corpus", "version": {"version_str": version}, "splits": {"train": {"num_examples": 3}}}
+    (folder / "data" / "dataset_info.json").write_text(json.dumps(info))
+
+
+def test_what_data_says_of_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "run.plan").write_text(PLAN.replace("  launch", '  dataset { version = "1.2.0" }\n  launch'))
+    described(folder, "1.3.0")
+    assert attest("--dataset", "data") == 1
+    assert "the plan's `dataset.version` is 1.2.0, and dataset_info.json says 1.3.0\n" in capsys.readouterr().err
+    described(folder, "1.2.0")
+    assert attest("--dataset", "data") == 0
+    said = statement(folder / "record.json")["predicate"]["dataset"]["described"]
+    assert said == [{"path": "", "name": "corpus", "version": "1.2.0", "splits": {"train": 3}}]
+    assert verify("--dataset", "data", "--plan", "run.plan") == 0
+    described(folder, "1.3.0")
+    capsys.readouterr()
+    assert verify("--dataset", "data") == 1
+    told = "what `dataset_info.json` says: `version` is `1.3.0`, recorded is `1.2.0`"
+    assert told in capsys.readouterr().out
+
+
 def test_what_the_files_of_a_checkpoint_are_not(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights(folder / "data" / "weights")
     (folder / "ckpt" / "model.safetensors").symlink_to("/dev/zero")
