@@ -35,9 +35,11 @@ from planc.targets._megatron_versions import KEY, too_old
 from planc.targets._shell import HEADER, render
 from planc.targets.target import EmittedFile, Target
 
+#: Flags of which Megatron asks for one, and the field that says it, if there is one.
 _NEEDED = (
-    ("lr",), ("train-iters", "train-samples"), ("seq-length",), ("tokenizer-type",),
-    ("data-path", "mock-data", "train-data-path", "data-args-path", "per-split-data-args-path"),
+    (("lr",), "optimizer.learning_rate"), (("train-iters", "train-samples"), "train.duration"),
+    (("seq-length",), "batch.sequence_length"), (("tokenizer-type",), None),
+    (("data-path", "mock-data", "train-data-path", "data-args-path", "per-split-data-args-path"), "dataset.path"),
 )  # fmt: skip
 
 _KINDS = {"layout": LAYOUT, "states": STATES, "precision": PRECISION, "model": MODEL, "run": RUN}
@@ -64,7 +66,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     for late in too_old(plan, found):
         yield RUN.at(key_span(plan, "versions", KEY), late.message, help=(late.help,))
     yield from _check_needed(plan, found)
-    said = {flag.path for flag in found} | _FOLLOWED
+    said = {flag.path for flag in found} | {obstacle.path for obstacle in obstacles(plan, facts)} | _FOLLOWED
     if "log.directory" in said and tuple(written(plan, "log.to")) == ("tensorboard",):
         said.add("log.to")
     yield from check_left(plan, "megatron", LEFT, said)
@@ -103,7 +105,11 @@ def _check_words(plan: Plan, found: tuple[Flag, ...]) -> Iterator[Diagnostic]:
 
 def _check_needed(plan: Plan, found: tuple[Flag, ...]) -> Iterator[Diagnostic]:
     choice, has = choice_of(plan, "megatron"), {*_given(plan), *(flag.name for flag in found)}
-    needed = [f"`--{names[0]}`" for names in _NEEDED if has.isdisjoint(names)]
+    needed = [
+        f"`--{names[0]}`"
+        for names, path in _NEEDED
+        if has.isdisjoint(names) and (path is None or is_unset(plan, path))  # a field may have a fault of its own
+    ]
     if choice is None or not needed:
         return
     count = "1 flag" if len(needed) == 1 else f"{len(needed)} flags"
