@@ -119,7 +119,7 @@ LAUNCHER = fault(
 LOST_CHECKPOINTS = fault(
     "PLN993",
     "checkpoints-end-with-the-pod",
-    "Checkpoints go to a folder of the pod itself.",
+    "Checkpoints are saved to, or read from, a folder of the pod itself.",
     why="a container's own files are gone when its pod ends, whether the run is done or a node has failed: what a "
     "restart would need is lost with what it was saved from.",
     example=_plan(before=_CHECKPOINTS),

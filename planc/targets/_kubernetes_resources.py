@@ -113,14 +113,16 @@ def check_folders(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_checkpoints(plan: Plan) -> Iterator[Diagnostic]:
-    """A folder for checkpoints on no volume."""
-    folder = written(plan, "checkpoint.directory")
-    if folder is None or not plan.is_written("checkpoint.directory") or "://" in folder:
-        return
-    place = folder if folder.startswith("/") else f"{setting(plan, 'workdir') or ''}/{folder}"
+    """Folders of checkpoints on no volume: that of this run, and that of the run which it goes on from."""
     mounted = [claim.value or "" for claim in pairs(plan, "claims", ":")]
     mounted += [mount_parts(mount)[1] for mount in written(plan, "launch.container.mounts") or ()]
-    if not any(f"{place}/".startswith(f"{volume.rstrip('/')}/") for volume in mounted):
-        help = ('mount a volume there: `emit = [kubernetes { claims = ["CLAIM:FOLDER"] }]`',)
-        span = plan["checkpoint.directory"].span
-        yield LOST_CHECKPOINTS.at(span, f"no volume is mounted at `{folder}`", "gone when the pod ends", help=help)
+    seen: set[str] = set()
+    for path, label in (("checkpoint.directory", "gone when the pod ends"), ("resume.directory", "not in a new pod")):
+        folder = written(plan, path)
+        if folder is None or not plan.is_written(path) or "://" in folder or folder in seen:
+            continue
+        seen.add(folder)
+        place = folder if folder.startswith("/") else f"{setting(plan, 'workdir') or ''}/{folder}"
+        if not any(f"{place}/".startswith(f"{volume.rstrip('/')}/") for volume in mounted):
+            help = ('mount a volume there: `emit = [kubernetes { claims = ["CLAIM:FOLDER"] }]`',)
+            yield LOST_CHECKPOINTS.at(plan[path].span, f"no volume is mounted at `{folder}`", label, help=help)
