@@ -221,6 +221,62 @@ def test_the_schema_has_the_keys_that_accelerate_reads() -> None:
         assert set(SCHEMA["properties"][section]["properties"]) == known, section
 
 
+#: Fields of accelerate's classes that no file reaches: a program alone can set them.
+IN_CODE = {
+    "FullyShardedDataParallelPlugin": {
+        "mixed_precision_policy", "ignored_modules", "state_dict_config", "optim_state_dict_config",
+        "limit_all_gathers", "param_init_fn",
+    },
+    "TorchDynamoPlugin": {"options", "disable"},
+    "DeepSpeedPlugin": {"is_train_batch_min", "enable_msamp", "msamp_opt_level"},
+    "ParallelismConfig": {"tp_handler", "cp_handler", "sp_handler"},
+}  # fmt: skip
+
+#: Keys of files whose field has another name.
+RENAMED = {
+    "offload_params": "cpu_offload", "transformer_layer_cls_to_wrap": "transformer_cls_names_to_wrap",
+    "use_fullgraph": "fullgraph", "use_dynamic": "dynamic", "deepspeed_config_file": "hf_ds_config",
+    "deepspeed_moe_layer_cls_names": "transformer_moe_cls_names",
+}  # fmt: skip
+
+#: Keys that the launcher follows itself.
+OF_THE_LAUNCHER = {
+    "deepspeed_exclusion_filter", "deepspeed_hostfile", "deepspeed_inclusion_filter", "deepspeed_multinode_launcher",
+}  # fmt: skip
+
+
+def test_the_keys_of_the_schema_are_the_fields_of_the_plugins() -> None:
+    """A release whose plugins have other fields shows up here, even where its launcher has no option for them yet."""
+    from accelerate.parallelism_config import ParallelismConfig
+    from accelerate.utils import (
+        DeepSpeedPlugin,
+        DeepSpeedSequenceParallelConfig,
+        FullyShardedDataParallelPlugin,
+        TorchContextParallelConfig,
+        TorchDynamoPlugin,
+    )
+
+    for section, prefix, classes in (
+        ("fsdp_config", "fsdp_", (FullyShardedDataParallelPlugin,)),
+        ("dynamo_config", "dynamo_", (TorchDynamoPlugin,)),
+        ("deepspeed_config", "", (DeepSpeedPlugin,)),
+        (
+            "parallelism_config",
+            "parallelism_config_",
+            (ParallelismConfig, TorchContextParallelConfig, DeepSpeedSequenceParallelConfig),
+        ),
+    ):
+        keys = {key.removeprefix(prefix) for key in set(SCHEMA["properties"][section]["properties"]) - OF_THE_LAUNCHER}
+        said = {RENAMED.get(key, f"fsdp_{key}" if (prefix, key) == ("fsdp_", "version") else key) for key in keys}
+        fields = {
+            field.name
+            for kind in classes
+            for field in dataclasses.fields(kind)
+            if field.name not in IN_CODE.get(kind.__name__, ())
+        }
+        assert said == fields, section
+
+
 @needs("transformers")
 def test_layer_classes_are_those_of_transformers() -> None:
     """Read from the text of the models: importing them all would take minutes."""

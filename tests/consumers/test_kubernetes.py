@@ -23,7 +23,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from planc.plan.model import Plan
-from tests.compiling import analysed, errors, file_of
+from tests.compiling import ROOT, analysed, errors, file_of
 from tests.consumers.emitted import plans_that_write
 from tests.consumers.running import PROGRAMS, environment, free_ports, needs, reports
 from tests.shared import shared
@@ -32,6 +32,8 @@ from tests.targets.test_scripts import HOSTILE, literal
 pytestmark = pytest.mark.consumer
 
 PLANS = plans_that_write("kubernetes.yaml")
+
+SCHEMA = json.loads((ROOT / "schemas" / "kubernetes.schema.json").read_text())
 
 #: File and version of the definition of a kind; a TrainingRuntime has the `spec` of a ClusterTrainingRuntime.
 DEFINITIONS = {
@@ -172,6 +174,60 @@ def test_models_of_the_training_operator_keep_every_field(plan: Plan) -> None:
                 limits = template["spec"]["containers"][0]["resources"]["limits"]
                 limits.update({name: str(amount) for name, amount in limits.items()})
             assert client.sanitize_for_serialization(model) == item
+
+
+@needs("kubeflow.training")
+def test_the_training_operator_has_the_fields_that_the_target_was_written_for() -> None:
+    """A release with others shows up here; what planc writes of them stands in its schema."""
+    from kubeflow.training import models
+
+    def written(*path: str) -> set[str]:
+        """The fields of an object in the schema of what planc writes."""
+        found = SCHEMA["$defs"]["PyTorchJob"]
+        for name in path:
+            found = found["properties"][name]
+        return set(found["properties"])
+
+    for model, path, others in (
+        (models.KubeflowOrgV1PyTorchJob, (), {"status"}),
+        (models.KubeflowOrgV1PyTorchJobSpec, ("spec",), {"elasticPolicy"}),
+        (models.KubeflowOrgV1RunPolicy, ("spec", "runPolicy"), {"managedBy", "suspend", "ttlSecondsAfterFinished"}),
+        (
+            models.KubeflowOrgV1SchedulingPolicy,
+            ("spec", "runPolicy", "schedulingPolicy"),
+            {"minResources", "priorityClass", "scheduleTimeoutSeconds"},
+        ),
+        (models.KubeflowOrgV1ReplicaSpec, ("spec", "pytorchReplicaSpecs", "Master"), set()),
+        (models.KubeflowOrgV1ReplicaSpec, ("spec", "pytorchReplicaSpecs", "Worker"), set()),
+    ):
+        assert written(*path) | others == set(model.attribute_map.values()), path
+        assert not written(*path) & others, path
+
+
+@needs("kubeflow_trainer_api")
+def test_the_schema_has_fields_of_the_trainer_alone() -> None:
+    import kubeflow_trainer_api.models as models
+
+    definitions = SCHEMA["$defs"]
+
+    def fields(model: Any) -> set[str]:
+        return {field.alias or name for name, field in model.model_fields.items()}
+
+    job, runtime = definitions["TrainJob"]["properties"]["spec"], definitions["TrainingRuntime"]["properties"]["spec"]
+    for written, model in (
+        (definitions["TrainJob"], models.TrainerV1alpha1TrainJob),
+        (job, models.TrainerV1alpha1TrainJobSpec),
+        (job["properties"]["trainer"], models.TrainerV1alpha1Trainer),
+        (job["properties"]["runtimeRef"], models.TrainerV1alpha1RuntimeRef),
+        (definitions["TrainingRuntime"], models.TrainerV1alpha1TrainingRuntime),
+        (runtime, models.TrainerV1alpha1TrainingRuntimeSpec),
+        (runtime["properties"]["mlPolicy"], models.TrainerV1alpha1MLPolicy),
+        (definitions["JobSet"], models.JobsetV1alpha2JobSet),
+        (definitions["jobset"], models.JobsetV1alpha2JobSetSpec),
+        (definitions["jobset"]["properties"]["network"], models.JobsetV1alpha2Network),
+        (definitions["jobset"]["properties"]["failurePolicy"], models.JobsetV1alpha2FailurePolicy),
+    ):
+        assert set(written["properties"]) <= fields(model), model.__name__
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="not installed: kubectl")
