@@ -195,7 +195,9 @@ def _imports(values: dict[str, Any], plan: Plan) -> Iterator[str]:
     """The lines that import what the text uses, in the order that formatters give them."""
     if values["optimizer"] is not None:
         yield "from collections.abc import Iterable"
-    if values["backend"] == DEEPSPEED:
+    if values["backend"] == FSDP:
+        yield "from contextlib import AbstractContextManager, nullcontext"
+    elif values["backend"] == DEEPSPEED:
         yield "from copy import deepcopy"
     yield "from datetime import timedelta"
     yield "from typing import Any"

@@ -118,6 +118,10 @@ def _memory_obstacles(plan: Plan, backend: str) -> Iterator[Obstacle]:
     elif (optimizer is None) != (weights is None) and not faulty:
         help = "write `offload { optimizer = cpu  weights = cpu }`"
         yield Obstacle(path, "FSDP offloads weights and optimizer states together", help)
+    passes = written(plan, "batch.accumulation")
+    if backend == FSDP and optimizer == weights == "cpu" and passes is not None and 1 < passes:
+        message = f"FSDP adds up no gradients of {passes} micro batches on the host"
+        yield Obstacle("offload.weights", message, "write `backend = fsdp2`, or `accumulation = 1`")
     if written(plan, "offload.activations"):
         yield Obstacle("offload.activations", f"Lightning offloads no activations with {backend}", "remove it")
 

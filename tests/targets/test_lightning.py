@@ -130,6 +130,12 @@ def test_gradients_are_clipped_once(stage: int) -> None:
     assert "LARGEST_NORM" not in text_of(f"shard {{ stage = {stage} }}")
 
 
+def test_gradients_are_summed_after_each_micro_batch() -> None:
+    """Where Lightning's FSDP would keep all of them on every rank; with DDP they are there anyway."""
+    assert "return ReducedAtOnce(" in text_of("shard { stage = 3 }")
+    assert "block_backward_sync" not in text_of("shard { stage = 0 }")
+
+
 def test_the_timeout_of_collectives_is_carried() -> None:
     """So that the launch script beside it has no fault to find with the field."""
     rest = 'shard { stage = 3 }  launch { script = "train.py"  timeout = 90 s }'

@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.device_mesh as meshes
 from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.strategies import DDPStrategy, DeepSpeedStrategy, FSDPStrategy
+from lightning.pytorch.strategies import DDPStrategy, DeepSpeedStrategy
 from torch import nn
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointWrapper
 from torch.distributed.fsdp import FullyShardedDataParallel
@@ -47,10 +47,6 @@ def mesh_on_cpu(*rest: Any, **named: Any) -> meshes.DeviceMesh:
     return make_mesh("cpu", *rest[1:], **{name: value for name, value in named.items() if name != "device_type"})
 
 
-class FSDPOnCpu(FSDPStrategy):
-    """Lightning's own, which it refuses on a CPU by its exact class."""
-
-
 class DeepSpeedOnCpu(DeepSpeedStrategy):
     """Lightning's own, without the question for CUDA."""
 
@@ -75,7 +71,7 @@ class Module(LightningModule):
     def __init__(self, plan: ModuleType, backend: str) -> None:
         super().__init__()
         self.plan = plan
-        self.losses, self.seen = [], []
+        self.losses, self.seen, self.gradients = [], [], []
         self.beside = import_module("parallelize") if backend == "fsdp2" else None
         self.network = built() if self.beside is None else None
 
@@ -92,6 +88,10 @@ class Module(LightningModule):
         self.seen.append(numbers)
         return loss
 
+    def on_after_backward(self) -> None:
+        """Notes what is kept of the gradients of a micro batch."""
+        self.gradients.append(kept_by(self.trainer.strategy.model))
+
     def configure_optimizers(self) -> torch.optim.Optimizer | None:
         """The plan's; DeepSpeed makes its own."""
         if self.beside is not None:
@@ -104,7 +104,7 @@ def loaded(folder: str) -> ModuleType:
     sys.path[:] = [folder, *(path for path in sys.path if path != folder)]
     for name in ("lightning_trainer", "parallelize"):
         sys.modules.pop(name, None)
-    strategies.FSDPStrategy, strategies.DeepSpeedStrategy = FSDPOnCpu, DeepSpeedOnCpu
+    strategies.DeepSpeedStrategy = DeepSpeedOnCpu
     FullyShardedDataParallel.__init__ = on_cpu
     meshes.init_device_mesh = mesh_on_cpu
     plan = import_module("lightning_trainer")
@@ -165,6 +165,15 @@ def weights_of(trainer: Trainer, module: Module) -> dict[str, torch.Tensor]:
     return named()
 
 
+def kept_by(model: nn.Module) -> int:
+    """Bytes of the gradients that this rank keeps."""
+    shards = [module._handle for module in model.modules() if isinstance(module, FullyShardedDataParallel)]
+    weights = [handle.flat_param for handle in shards] if shards else model.parameters()
+    found = [weight.grad for weight in weights if weight.grad is not None]
+    parts = [tensor.to_local() if isinstance(tensor, DTensor) else tensor for tensor in found]
+    return sum(part.numel() * part.element_size() for part in parts)
+
+
 def held(module: Module) -> int:
     """Bytes of this rank's parts of the weights."""
     parts = (tensor.to_local() if isinstance(tensor, DTensor) else tensor for tensor in module.parameters())
@@ -196,6 +205,7 @@ def trained(case: dict[str, Any]) -> dict[str, Any]:
         "alone": losses,
         "apart": max((weights[name] - theirs[name]).abs().max().item() for name in theirs) / case["rate"],
         "held": held(module),
+        "gradients": max(module.gradients),
         "whole": sum(parameter.numel() * 4 for parameter in theirs.values()),
         "sharded": sum(isinstance(part, FullyShardedDataParallel) for part in trainer.strategy.model.modules()),
         "recomputed": sum(isinstance(part, CheckpointWrapper) for part in trainer.strategy.model.modules()),

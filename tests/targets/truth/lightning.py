@@ -48,7 +48,7 @@ def values(files: dict[str, str]) -> dict[str, object]:
         assert precision == "fp32"
         assert all(beside[name] == value for name, value in found.items())
         return beside
-    if name == "FSDPStrategy":
+    if name == "ReducedAtOnce":
         assert ast.literal_eval(constants["REPLICAS"]) * ast.literal_eval(constants["SHARDS"]) == found["data"]
         assert fsdp2.DTYPES[ast.unparse(constants["COMPUTE_DTYPE"])] == precision
     if name == "DeepSpeedStrategy":
