@@ -14,9 +14,9 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import TEXT, Field, Type
 from planc.targets._faults import LAUNCH_FAULTS, example, fault
-from planc.targets._launch import check_launch, choice_of, key_span, launch_values, option, written
+from planc.targets._launch import check_launch, choice_of, is_unset, key_span, launch_values, option, written
 from planc.targets._left import check_left
-from planc.targets._megatron_bridge_config import FINETUNE, PRETRAIN, Override, overrides, task
+from planc.targets._megatron_bridge_config import FINETUNE, PRETRAIN, Override, overrides
 from planc.targets._megatron_bridge_obstacles import OVERRIDES, YAML, config, obstacles
 from planc.targets._megatron_bridge_text import words, yaml_of
 from planc.targets._shell import render
@@ -73,7 +73,7 @@ _FOLLOWED = frozenset((
 #: What a recipe decides where the plan says nothing, and the field that would.
 _DECIDED = (
     ("optimizer.lr", "optimizer.learning_rate"), ("train.train_iters", "train.duration"),
-    ("model.seq_length", "batch.sequence_length"), ("dataset.blend", "dataset.path"),
+    ("model.seq_length", "batch.sequence_length"), ("dataset", "dataset.path"),
     ("checkpoint.save", "checkpoint.directory"),
 )  # fmt: skip
 
@@ -81,13 +81,14 @@ _DECIDED = (
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What Megatron-Bridge cannot do for the plan."""
     found = overrides(plan, facts)
-    for obstacle in obstacles(plan, facts, found):
+    hindered = tuple(obstacles(plan, facts, found))
+    for obstacle in hindered:
         is_version = obstacle.path == "versions"
         span = key_span(plan, "versions", _NAME) if is_version else plan[obstacle.path].span
         yield PLAN.at(span, obstacle.message, help=(obstacle.help,))
     yield from check_launch(plan, _NAME)
     yield from _check_decided(plan, found)
-    said = {override.path for override in found} | _FOLLOWED
+    said = {override.path for override in found} | {obstacle.path for obstacle in hindered} | _FOLLOWED
     if "log.directory" in said and tuple(written(plan, "log.to") or ()) == ("tensorboard",):
         said.add("log.to")
     if "dataset.blend" in {override.name for override in found}:
@@ -97,8 +98,11 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 def _check_decided(plan: Plan, found: tuple[Override, ...]) -> Iterator[Diagnostic]:
     choice, names = choice_of(plan, _NAME), {override.path for override in found}
-    is_open = [row for row in _DECIDED if row[1] not in names and (row[0] != "dataset.blend" or _pretrains(plan))]
-    open_ = [f"`{key}` (`{path}`)" for key, path in is_open]
+    open_ = [
+        f"`{key}` (`{path}`)"
+        for key, path in _DECIDED
+        if path not in names and is_unset(plan, path)  # a field may have a fault of its own, or be left to the recipe
+    ]
     args = [word for word in written(plan, "launch.args") or () if isinstance(word, str)]
     if option(plan, _NAME, "recipe") is None and not any(word.startswith("--recipe") for word in args):
         open_.append("which recipe it is (the option `recipe`)")
@@ -107,10 +111,6 @@ def _check_decided(plan: Plan, found: tuple[Override, ...]) -> Iterator[Diagnost
     count = "1 setting" if len(open_) == 1 else f"{len(open_)} settings"
     notes = ("it decides " + ", ".join(open_),)
     yield LEFT.at(choice.span, f"the recipe or its script decides {count}", "not overridden", notes=notes)
-
-
-def _pretrains(plan: Plan) -> bool:
-    return task(plan) == PRETRAIN
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
