@@ -39,11 +39,15 @@ _MOST_SHOWN = 20
 
 
 class Outcome(NamedTuple):
-    """What was looked at and holds, what differs, and what nobody looked at, with the option that does."""
+    """What was looked at and holds, what differs, and what nobody looked at, with the option that does.
+
+    is_vouched_for: a signature with the key that was named is one of the things that hold.
+    """
 
     held: tuple[str, ...]
     differences: tuple[Difference, ...]
     unchecked: tuple[str, ...]
+    is_vouched_for: bool
 
 
 def run(arguments: list[str]) -> int:
@@ -97,7 +101,8 @@ def _outcome(record: Record, options: argparse.Namespace) -> Outcome:
     differences: list[Difference] = []
     forged = _fault_of_signature(record, options)
     if forged and options.key is not None:
-        return Outcome((), (Difference("signature", forged),), ("everything else, as nobody vouches for the record",))
+        left = ("everything else, as nobody vouches for the record",)
+        return Outcome((), (Difference("signature", forged),), left, is_vouched_for=False)
     if forged:
         differences.append(Difference("signature", forged))
     elif options.key is not None:
@@ -113,7 +118,7 @@ def _outcome(record: Record, options: argparse.Namespace) -> Outcome:
             differences.extend(there)
             if not there:
                 held.append(f"{part}: {option}")
-    return Outcome(tuple(held), tuple(differences), tuple(unchecked))
+    return Outcome(tuple(held), tuple(differences), tuple(unchecked), is_vouched_for=options.key is not None)
 
 
 def _fault_of_signature(record: Record, options: argparse.Namespace) -> str:
@@ -212,15 +217,20 @@ def _as_text(outcome: Outcome) -> str:
         if _MOST_SHOWN < len(found):
             lines.append(f"differs: {part}: and {plural(len(found) - _MOST_SHOWN, 'more difference')}")
     lines.extend(f"not checked: {line}" for line in outcome.unchecked)
-    number = len(outcome.differences)
-    lines.append(f"Found {plural(number, 'difference')}." if number else "Verified: what was checked is as recorded.")
+    if outcome.differences:
+        lines.append(f"Found {plural(len(outcome.differences), 'difference')}.")
+    elif outcome.is_vouched_for:
+        lines.append("Verified: what was checked is as recorded.")
+    else:
+        lines.append("What was checked is as recorded, by a record that nobody vouches for.")
     return "".join(f"{line}\n" for line in lines)
 
 
 def _as_data(outcome: Outcome) -> dict[str, Any]:
     return {
         "version": 1,
-        "verified": not outcome.differences,
+        "as_recorded": not outcome.differences,
+        "verified": not outcome.differences and outcome.is_vouched_for,
         "held": list(outcome.held),
         "differences": [found._asdict() for found in outcome.differences],
         "not_checked": list(outcome.unchecked),

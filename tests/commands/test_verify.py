@@ -91,7 +91,7 @@ def test_what_was_not_checked_is_said(unsigned: Path, capsys: pytest.CaptureFixt
         "not checked: checkpoint: name its folder with `--checkpoint`\n"
         "not checked: plan: name its file with `--plan`\n"
         "not checked: dataset: name its folder with `--dataset`\n"
-        "Verified: what was checked is as recorded.\n"
+        "What was checked is as recorded, by a record that nobody vouches for.\n"
     )
 
 
@@ -107,6 +107,7 @@ def test_the_outcome_as_data(folder: Path, capsys: pytest.CaptureFixture[str]) -
     jsonschema.validate(data, SCHEMA)
     assert data == {
         "version": 1,
+        "as_recorded": False,
         "verified": False,
         "held": ["signature: by the key `key.pub`"],
         "differences": [{"part": "checkpoint", "message": "`new` is not in the record"}],
@@ -115,6 +116,17 @@ def test_the_outcome_as_data(folder: Path, capsys: pytest.CaptureFixture[str]) -
             "metrics: name their file with `--metrics`",
         ],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("sign", "key", "verified"), [(True, True, True), (False, False, False)])
+def test_only_a_signature_that_was_checked_verifies(
+    folder: Path, capsys: pytest.CaptureFixture[str], sign: bool, key: bool, verified: bool
+) -> None:
+    assert attest("--force", *(("--sign", "key.pem") if sign else ())) == 0
+    capsys.readouterr()
+    assert verify("--checkpoint", "ckpt", *(("--key", "key.pub") if key else ()), "--output-format", "json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["as_recorded"], data["verified"]) == (True, verified)
 
 
 def flip(path: Path) -> None:
