@@ -23,6 +23,7 @@ COMMANDS = {
     "diff": "show what changes between two plans, and what that does to every number",
     "attest": "write the record of a run: plan, checkpoint, data and metrics",
     "verify": "say whether a record holds of what is there now",
+    "record": "show what differs between the records of two runs",
     "test": "run the cases beside a policy",
     "rule": "show a rule's page, or list the rules",
     "targets": "list what can be written",
