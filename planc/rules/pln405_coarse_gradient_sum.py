@@ -38,7 +38,8 @@ Source: pytorch issue 106395; Megatron-LM, accumulate_allreduce_grads_in_fp32, w
     torchtitan, mixed_precision_reduce.
 
 Versions: all. accelerate reduces in the plan's precision and cannot be told otherwise: there the change is
-    another trainer.
+    another trainer. DDP, by which accelerate, transformers and lightning train without shards, keeps fp32
+    weights and reduces fp32 gradients.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     if facts.engine.runtime == "generic" and not plan.is_written("precision.gradients"):
         return  # no trainer is named, so the dtype is a guess
+    if facts["shard.stage"] == 0 and not plan.is_written("precision.gradients") and _is_by_ddp(plan):
+        return
     span = place(plan, "precision.gradients", "precision")
     fixed = plan.emits("accelerate")
     change = [("precision.gradients", "fp32")]
@@ -76,6 +79,16 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         related(plan, span, ("parallel.data", ""), ("cluster.nodes", "")),
         help=("emit `deepspeed` or `torchtitan` with `gradients = fp32`" if fixed else f"use {texts}",),
         fixes=() if fixed else writing(plan, *change),
+    )
+
+
+def _is_by_ddp(plan: Plan) -> bool:
+    """Whether a plan without shards is trained by DDP: with a trainer that has several backends, and none named."""
+    return any(
+        choice.name in ("accelerate", "transformers", "lightning")
+        and not (choice.name == "accelerate" and plan.emits("deepspeed"))
+        and (choice.options.value("backend") if "backend" in choice.options else None) != "deepspeed"
+        for choice in plan.targets
     )
 
 
