@@ -85,7 +85,8 @@ LEFT = fault(
     example=example(f"{_EMIT}"),
     instead=example(
         "optimizer { learning_rate = 1e-4 }  train { duration = 1000 steps }  "
-        'launch { script = "pretrain_gpt.py"  args = ["--mock-data", "--tokenizer-type=NullTokenizer"] }  '
+        'launch { script = "pretrain_gpt.py"  '
+        'args = ["--mock-data", "--tokenizer-type=NullTokenizer", "--rotary-base=500000"] }  '
         "emit = [megatron]",
         batch="global = 64  accumulation = 8  sequence_length = 1Ki",
     ),

@@ -66,6 +66,7 @@ def _model(plan: Plan, facts: Facts) -> dict[str, Any]:
             "num_attention_heads": plan.value("model.heads"),
             "num_hidden_layers": plan.value("model.layers"),
             "num_key_value_heads": plan.value("model.kv_heads"),
+            "rope_theta": real(option(plan, "nanotron", "rope_theta")),
             "tie_word_embeddings": plan.value("model.tied"),
             "vocab_size": plan.value("model.vocab"),
         },

@@ -136,6 +136,8 @@ def _check_needed(plan: Plan) -> Iterator[Diagnostic]:
     if choice is None or any(argument.endswith((".yml", ".yaml", ".json")) for argument in arguments):
         return
     keys = ["`tokenizer_type`, and its `vocab_file`"]
+    if written(plan, "model.positions") == "rope":
+        keys.append("`rotary_emb_base`, 10000 unless it is stated")
     if written(plan, "model.family") == "gpt_neox" and written(plan, "model.norms") != 1:
         keys.append("`gpt_j_residual: true` and `rotary_pct` as the model was trained")
     notes = (f"name a file of your own in `launch.args`, or on the command line: {'; '.join(keys)}",)

@@ -42,6 +42,9 @@ _NEEDED = (
     (("data-path", "mock-data", "train-data-path", "data-args-path", "per-split-data-args-path"), "dataset.path"),
 )  # fmt: skip
 
+#: The base of rotary positions, which Megatron takes for 10000 unless it is told.
+_BASE = "rotary-base"
+
 _KINDS = {"layout": LAYOUT, "states": STATES, "precision": PRECISION, "model": MODEL, "run": RUN}
 
 #: Fields of the training that need no flag: another flag follows from them, or Megatron does so always.
@@ -110,6 +113,8 @@ def _check_needed(plan: Plan, found: tuple[Flag, ...]) -> Iterator[Diagnostic]:
         for names, path in _NEEDED
         if has.isdisjoint(names) and (path is None or is_unset(plan, path))  # a field may have a fault of its own
     ]
+    if written(plan, "model.positions") == "rope" and _BASE not in has:
+        needed.append(f"`--{_BASE}` (10000 unless it is stated)")
     if choice is None or not needed:
         return
     count = "1 flag" if len(needed) == 1 else f"{len(needed)} flags"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.schema import POSITIVE, TEXT, Field
+from planc.plan.schema import FACTOR, POSITIVE, TEXT, Field
 from planc.targets._data import yaml_text
 from planc.targets._deepspeed_schedule import course
 from planc.targets._faults import LAUNCH_FAULTS, example, fault
-from planc.targets._launch import check_launch, launch_values
+from planc.targets._launch import check_launch, choice_of, launch_values
 from planc.targets._left import check_left
 from planc.targets._nanotron_config import nanotron_config
 from planc.targets._nanotron_obstacles import obstacles
@@ -75,10 +75,11 @@ RUN = fault(
 LEFT = fault(
     "PLN979",
     "left-to-nanotron",
-    "Some written fields have no key in nanotron's file.",
-    why="the plan still checks and counts with these fields; nothing makes nanotron obey them.",
+    "Some written fields have no key in nanotron's file, or a key that it needs has no field.",
+    why="the plan still checks and counts with the fields that the note lists; nothing makes nanotron obey them. No "
+    "field says the base of rotary positions, and a model that goes on with another base is lost.",
     example=_page(f"profile {{ start = 5 steps  length = 2 steps }}\n      {_REST}"),
-    instead=_page(),
+    instead=_page(_REST.replace("[nanotron]", "[nanotron { rope_theta = 500_000 }]")),
     fix="nothing, if the run does as the plan says; the note lists the fields.",
     source="nanotron, config/config.py.",
     versions=_VERSIONS,
@@ -108,7 +109,16 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         yield _KINDS[found.kind].at(plan[found.path].span, found.message, help=(found.help,))
     yield from check_launch(plan, "nanotron")
     said = _SAID - {"schedule.total"} if course(plan) == "constant" else _SAID  # a constant rate has no end
+    yield from _check_base(plan)
     yield from check_left(plan, "nanotron", LEFT, said)
+
+
+def _check_base(plan: Plan) -> Iterator[Diagnostic]:
+    """A base of the positions that nobody chose: right for a new model, and for few that are there."""
+    choice = choice_of(plan, "nanotron")
+    if choice is not None and not choice.options.is_written("rope_theta"):
+        notes = ("`nanotron { rope_theta = 500_000 }` is that of Llama 3; a config.json says it",)
+        yield LEFT.at(choice.span, "no field says the base of rotary positions", "10000 is written", notes=notes)
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
@@ -134,6 +144,7 @@ TARGET = Target(
     options=(
         Field("tokenizer", TEXT, None, "name or folder of the tokenizer; by default that of the tokens"),
         Field("init_std", POSITIVE, 0.02, "standard deviation of the weights at the start"),
+        Field("rope_theta", FACTOR, 10_000, "base of the rotary positions, `rope_theta` of a config.json"),
     ),
     faults=(LAYOUT, MODEL, RUN, LEFT, *LAUNCH_FAULTS),
 )
