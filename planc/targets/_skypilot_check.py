@@ -11,7 +11,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan, Record
 from planc.targets._carried import check_launcher, span_of_option
 from planc.targets._kubernetes_text import is_image
-from planc.targets._launch import is_unset, key_span, option, written
+from planc.targets._launch import key_span, option, written
 from planc.targets._skypilot_cards import NAMES
 from planc.targets._skypilot_faults import LOST_CHECKPOINTS, UNSAID
 
@@ -135,13 +135,15 @@ def _check_mounts(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_checkpoints(plan: Plan) -> Iterator[Diagnostic]:
-    """A folder for checkpoints that ends with the machine."""
-    folder = written(plan, "checkpoint.directory")
-    if folder is None or is_unset(plan, "checkpoint.directory") or "://" in folder:
-        return
-    place = folder if folder.startswith("/") else f"{HOME}/{folder}"
-    mounted = [at for name in ("buckets", "volumes") for _, at in mounts(plan, name)]
-    if not any(f"{place}/".startswith(f"{at}/") for at in mounted):
-        help = ('mount a bucket there: `emit = [skypilot { buckets = ["s3://BUCKET:FOLDER"] }]`',)
-        span = plan["checkpoint.directory"].span
-        yield LOST_CHECKPOINTS.at(span, f"nothing is mounted at `{folder}`", "gone with the machine", help=help)
+    """Folders of checkpoints on the machine itself: that of this run, and that of the run which it goes on from."""
+    mounted, seen = [at for name in ("buckets", "volumes") for _, at in mounts(plan, name)], set()
+    for path, label in (("checkpoint.directory", "gone with the machine"), ("resume.directory", "not on a new one")):
+        folder = written(plan, path)
+        if folder is None or not plan.is_written(path) or "://" in folder or folder in seen:
+            continue
+        seen.add(folder)
+        place = folder if folder.startswith("/") else f"{HOME}/{folder}"
+        if not any(f"{place}/".startswith(f"{at}/") for at in mounted):
+            at = place if _FOLDER.fullmatch(place) else "FOLDER"
+            help = (f'mount a bucket there: `emit = [skypilot {{ buckets = ["s3://BUCKET:{at}"] }}]`',)
+            yield LOST_CHECKPOINTS.at(plan[path].span, f"nothing is mounted at `{folder}`", label, help=help)

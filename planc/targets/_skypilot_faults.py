@@ -34,7 +34,7 @@ UNSAID = fault(
 LOST_CHECKPOINTS = fault(
     "PLN995",
     "checkpoints-end-with-the-machine",
-    "Checkpoints go to a folder of the machine itself.",
+    "Checkpoints are saved to, or read from, a folder of the machine itself.",
     why="the disk of a machine is gone when it is taken down or, as a spot instance, taken away: what a managed job "
     "would go on from is lost with what it was saved from. Nodes do not see each other's disks either.",
     example=_plan(before=_CHECKPOINTS),

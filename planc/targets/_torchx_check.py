@@ -114,14 +114,16 @@ def _check_containers(plan: Plan, scheduler: str) -> Iterator[Diagnostic]:
 
 
 def _check_checkpoints(plan: Plan, places: set[str]) -> Iterator[Diagnostic]:
-    """A folder for checkpoints that ends with the container."""
-    folder = written(plan, "checkpoint.directory")
-    if folder is None or is_unset(plan, "checkpoint.directory") or "://" in folder:
-        return
-    if not any(f"{folder}/".startswith(f"{place}/") for place in places):
-        help = ('mount one there: `launch { container { mounts = ["/OUTSIDE:/FOLDER"] } }`',)
-        span = plan["checkpoint.directory"].span
-        yield LOST_CHECKPOINTS.at(span, f"no folder is mounted at `{folder}`", "gone with the container", help=help)
+    """Folders of checkpoints in the container itself: that of this run, and that of the run which it goes on from."""
+    seen: set[str] = set()
+    for path, label in (("checkpoint.directory", "gone with the container"), ("resume.directory", "not in a new one")):
+        folder = written(plan, path)
+        if folder is None or not plan.is_written(path) or "://" in folder or folder in seen:
+            continue
+        seen.add(folder)
+        if not any(f"{folder}/".startswith(f"{place}/") for place in places):
+            help = ('mount one there: `launch { container { mounts = ["/OUTSIDE:/FOLDER"] } }`',)
+            yield LOST_CHECKPOINTS.at(plan[path].span, f"no folder is mounted at `{folder}`", label, help=help)
 
 
 def _check_bare(plan: Plan, scheduler: str) -> Iterator[Diagnostic]:

@@ -35,7 +35,7 @@ UNSAID = fault(
 LOST_CHECKPOINTS = fault(
     "PLN920",
     "checkpoints-end-with-the-container",
-    "Checkpoints go to a folder of the container itself.",
+    "Checkpoints are saved to, or read from, a folder of the container itself.",
     why="a container's own files are gone with it, whether the run is done or a node has failed.",
     example=_plan("scheduler = local_docker", _DOCKER, _CHECKPOINTS),
     instead=_plan("scheduler = local_docker", _MOUNTED, _CHECKPOINTS),
