@@ -150,7 +150,7 @@ def test_workers_of_ray_train_as_the_module_says(tmp_path: Path) -> None:
             env=environment(RAY_USAGE_STATS_ENABLED="0", RAY_TRAIN_METRICS_ENABLED="0", **variables),
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=300,
             check=False,
         )
     finally:
