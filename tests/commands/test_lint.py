@@ -18,7 +18,7 @@ from planc.commands.files import Files
 from planc.resources import read_text
 from tests.commands.cli import BROKEN, CLEAN, command, environment, planc
 
-WARNED = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, torchx]").replace("shard { stage = 1 }", "")
+WARNED = CLEAN.replace("[torchrun, deepspeed]", "[torchrun]").replace("script =", "timeout = 30 min  script =")
 
 
 #: What is said last of BROKEN alone.
@@ -48,7 +48,7 @@ def test_a_warning_is_0(tmp_path: Path) -> None:
     write(tmp_path, a=WARNED)
     outcome = planc("lint", "a.plan", cwd=tmp_path)
     assert outcome.returncode == 0
-    assert outcome.stdout.startswith("warning[PLN018]")
+    assert outcome.stdout.startswith("warning[PLN905]")
     assert outcome.stdout.endswith("Found 1 warning in 1 file.\n")
 
 
