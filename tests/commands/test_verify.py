@@ -18,10 +18,10 @@ from planc.commands import hashing
 from planc.commands import verify as command
 from planc.commands.evidence_files import key_in
 from planc.commands.main import main
-from planc.evidence.canonical import MOST_DEPTH, canonical
+from planc.evidence.canonical import MOST_DEPTH, Unreadable, canonical
 from planc.evidence.envelope import TYPE, is_signed_by, opened, signed
 from planc.evidence.keys import private_key, public_key
-from planc.evidence.record import read, statement_in
+from planc.evidence.record import Record, read, statement_in
 from planc.resources import read_text
 from tests.commands.evidence import PLAN, attest, fill, statement, verify
 
@@ -537,6 +537,28 @@ def test_hostile_plans_in_a_record_are_only_compared(folder: Path, capsys: pytes
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "differs: plan: `model.\\x1b[2J` is not set, recorded is `[[" in out
+
+
+def test_each_file_has_the_form_of_the_schema(folder: Path) -> None:
+    """The reader looks at files without the schema where they plainly have its form, and agrees with it."""
+    made = statement(folder / "record.json")
+    schema = json.loads(read_text("schemas/evidence.schema.json"))
+    validator = jsonschema.Draft202012Validator(schema)
+    subject, data = ("subject", 1), ("predicate", "dataset", "folder", "files", 0)
+    parts = ((), ("name",), ("digest",), ("digest", "sha256"), ("annotations",), ("annotations", "size"))
+    paths = [*((subject, part) for part in parts), *((data, part) for part in ((), ("name",), ("size",), ("sha256",)))]
+    values = (*HOSTILE, "a" * 64, "A" * 64, 0, 2**53, {"size": 1, "more": 1}, {"sha256": "a" * 64, "more": 1})
+    for start, part in paths:
+        for value in values:
+            altered, reason = put(made, (*start, *part), value), ""
+            try:
+                statement_in(Record(canonical(altered), None))
+            except Unreadable as error:
+                reason = str(error)
+            is_of_form = validator.is_valid(json.loads(canonical(altered)))
+            assert is_of_form == ("is not in the form of a record" not in reason), (start, part, value)
+            where = "subject[1]" if start == subject else "predicate.dataset.folder.files[0]"
+            assert is_of_form or reason.startswith(f"`{where}"), (start, part, value, reason)
 
 
 #: What no field of a record may do harm with.
