@@ -490,7 +490,7 @@ TRAINERS: dict[str, str] = {
 }  # fmt: skip
 
 #: Targets of the language that a later version of planc writes; a plan that names one draws a warning, not a fault.
-ANNOUNCED = ("lightning", "skypilot", "torchx")
+ANNOUNCED = ("skypilot", "torchx")
 
 #: Other names of fields whose value is written differently here: what to know about it.
 WRITTEN_OTHERWISE: dict[str, str] = {
