@@ -37,8 +37,9 @@ Instead:
       emit       = [megatron]
     }
 
-Fix: save into the folder from which the run goes on, without a step, or copy the old checkpoint to the new folder
-    first; or start once without restarts, and leave `resume` out from then on.
+Fix: with Megatron, gpt-neox or nanotron save into the folder from which the run goes on, without a step, or copy the
+    old checkpoint to the new folder first. The Trainer and Lightning take one checkpoint, not a folder of them: let
+    the program look for its newest first, and leave `resume` out.
 
 Source: Megatron-LM 0.16, megatron/training/checkpointing.py (`args.load`, `args.ckpt_step`); transformers 5.23,
     Trainer.train(resume_from_checkpoint); torchtitan 0.3, CheckpointManager.load.
@@ -58,6 +59,12 @@ from planc.rules.rule import Rule
 
 #: Trainers that load from the folder that they are told, whatever lies in the run's own.
 _TOLD = ("megatron", "megatron-bridge", "gpt-neox", "nanotron", "transformers", "lightning")
+
+#: Those of them that take one checkpoint, not the folder in which a run saves many.
+_ONE = ("transformers", "lightning")
+
+#: Options by which a target starts all nodes anew.
+_ANEW = {"recreate": "kubernetes", "recover": "skypilot"}
 
 #: Trainers that take a step of a folder by its number.
 _COUNTED = ("megatron", "megatron-bridge", "torchtitan")
@@ -84,12 +91,16 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         f"every new start goes on from {of}",
         Label(span, why),
         related(plan, span, (again, "starts it again"), ("checkpoint.directory", "what it saves")),
-        help=(
-            f'save where it goes on: `checkpoint {{ directory = "{resumed}" }}`, and no `resume.step`'
-            if elsewhere
-            else "leave `resume.step` out",
-        ),
+        help=(_help(plan, resumed, elsewhere),),
     )
+
+
+def _help(plan: Plan, resumed: str, elsewhere: bool) -> str:
+    if elsewhere and plan.emits(*_ONE):
+        return "let the program look for its newest checkpoint first, and leave `resume` out"
+    if elsewhere:
+        return f'save where it goes on: `checkpoint {{ directory = "{resumed}" }}`, and no `resume.step`'
+    return "leave `resume.step` out"
 
 
 def _starts_again(plan: Plan, facts: Facts) -> str | None:
@@ -99,7 +110,8 @@ def _starts_again(plan: Plan, facts: Facts) -> str | None:
     options = plan.value("launch.slurm") if plan.is_written("launch.slurm") else {}
     if plan.emits("slurm") and not isinstance(options, Unknown) and "requeue" in options:
         return "launch.slurm"
-    return None
+    again = ((choice, name) for choice in plan.targets for name in _ANEW if choice.name == _ANEW[name])
+    return "emit" if any(choice.options.is_written(name) for choice, name in again) else None
 
 
 RULE = Rule(

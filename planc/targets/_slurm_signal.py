@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from planc.plan.model import Plan
-from planc.targets._launch import written
+from planc.targets._launch import option, written
 
 #: Given where the plan names a walltime of an hour or more and no signal of its own.
 _USUAL = "B:USR1@300"
@@ -51,5 +51,14 @@ def signal_of(plan: Plan) -> Signal | None:
     flags, text, seconds = match[1] or "", match[2].upper(), match[3] or "60"
     name = _NUMBERS.get(text, text)
     is_ours = name not in _UNTOUCHED
-    ignored = is_ours and name not in _OF_TORCHRUN
+    ignored = is_ours and name not in _OF_TORCHRUN and not _is_handled_by_lightning(plan, name)
     return Signal(name, int(seconds), is_ours and "B" in flags.upper(), ignored)
+
+
+def _is_handled_by_lightning(plan: Plan, name: str) -> bool:
+    """Whether Lightning saves on the signal and queues the job again, which it does only where nobody ignores it.
+
+    `_SignalConnector` of Lightning 2.6 leaves a signal alone that has another handler than the default; it knows a rank
+    of Slurm by srun's variables, which torchrun hides.
+    """
+    return name == "USR1" and plan.emits("lightning") and option(plan, "slurm", "launcher") == "srun"

@@ -218,6 +218,12 @@ def _end_obstacles(plan: Plan, facts: Facts, kind: str) -> Iterator[Obstacle]:
 
 
 def _interval_obstacles(plan: Plan) -> Iterator[Obstacle]:
+    resumed, saved = written(plan, "resume.directory"), written(plan, "checkpoint.directory")
+    is_own = resumed is not None and saved is not None and resumed.rstrip("/") == saved.rstrip("/")
+    if is_own and written(plan, "resume.step") is None:
+        message = f"the Trainer wants a checkpoint in `{resumed}`, not the folder"
+        help = "write `step = ...`, or leave `resume` out and let the program look for the newest"
+        yield Obstacle("course", "resume.directory", message, help)
     every = written(plan, "checkpoint.every")
     if every is not None and every.dimension != STEPS:
         message = "the Trainer saves by steps, not by time"

@@ -45,6 +45,9 @@ _NEEDED = (
 #: The base of rotary positions, which Megatron takes for 10000 unless it is told.
 _BASE = "rotary-base"
 
+#: After how many minutes Megatron saves and ends by itself.
+_END = "exit-duration-in-mins"
+
 _KINDS = {"layout": LAYOUT, "states": STATES, "precision": PRECISION, "model": MODEL, "run": RUN}
 
 #: Fields of the training that need no flag: another flag follows from them, or Megatron does so always.
@@ -115,6 +118,8 @@ def _check_needed(plan: Plan, found: tuple[Flag, ...]) -> Iterator[Diagnostic]:
     ]
     if written(plan, "model.positions") == "rope" and _BASE not in has:
         needed.append(f"`--{_BASE}` (10000 unless it is stated)")
+    if plan.emits("slurm") and "requeue" in (written(plan, "launch.slurm") or {}) and _END not in has:
+        needed.append(f"`--{_END}`, less than the walltime, as Megatron takes no signal before it")
     if choice is None or not needed:
         return
     count = "1 flag" if len(needed) == 1 else f"{len(needed)} flags"

@@ -151,6 +151,7 @@ def _said(plan: Plan) -> set[str]:
         "optimizer.weight_decay", "optimizer.momentum", "optimizer.clip", "optimizer.states", "train.duration",
         "train.seed", "train.deterministic", "train.compile", "dataset.workers", "dataset.drop_last",
         "checkpoint.every", "checkpoint.directory", "checkpoint.keep", "checkpoint.async", "resume.directory",
+        "resume.step",
         "log.every", "log.to",
     }  # fmt: skip
     if course(plan) is not None:
@@ -269,11 +270,14 @@ def _rest(plan: Plan) -> dict[str, Any]:
     for key, path in (
         ("seed", "train.seed"), ("dataloader_num_workers", "dataset.workers"),
         ("dataloader_drop_last", "dataset.drop_last"), ("output_dir", "checkpoint.directory"),
-        ("save_total_limit", "checkpoint.keep"), ("resume_from_checkpoint", "resume.directory"),
+        ("save_total_limit", "checkpoint.keep"),
     ):  # fmt: skip
         value = written(plan, path)
         if value is not None:
             found[key] = value
+    resumed, step = written(plan, "resume.directory"), written(plan, "resume.step")
+    if resumed is not None:
+        found["resume_from_checkpoint"] = resumed if step is None else f"{resumed.rstrip('/')}/checkpoint-{step}"
     if written(plan, "train.deterministic"):
         found["full_determinism"] = True
     saves, logs = written(plan, "checkpoint.every"), written(plan, "log.every")
