@@ -186,7 +186,8 @@ def _targets() -> str:
 
 
 def _announced() -> str:
-    return "\n" + ", ".join(f"`{name}`" for name in ANNOUNCED if name not in target_names()) + "\n\n"
+    names = ", ".join(f"`{name}`" for name in ANNOUNCED if name not in target_names())
+    return f"\n{names or 'there are none at present.'}\n\n"
 
 
 def _model_types() -> str:
