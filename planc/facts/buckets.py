@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planc.facts.arithmetic import where, whole
+from planc.facts.arithmetic import largest, where, whole
 from planc.facts.fact import Fact
 from planc.plan.model import Unknown
 
@@ -48,10 +48,22 @@ def persistence_threshold(hidden: Any, sized: Any, stage: Any) -> Any:
     return where(3 <= stage, 10 * hidden, 0) if sized else 0
 
 
+def largest_piece(embedding: Any, experts: Any, hidden: Any, ffn: Any, ranks: Any) -> Any:
+    """Elements of the largest piece of one weight that a card holds at stage 3.
+
+    Formula: max(V h, all experts of a layer, h f) / ranks that share a weight, rounded up
+    Source: DeepSpeed 0.19.8, partitioned_param_swapper.py: a piece that is read from NVMe has to fit one buffer.
+    Assumes: the experts of a layer are one tensor, as in transformers 5; one layer at a time is no larger.
+    """
+    widest = largest(largest(embedding, experts), hidden * (0 if ffn is None else ffn))
+    return whole(widest + ranks - 1, ranks)
+
+
 _SIZED = "engine.sizes_buckets"
 
 FACTS = (
     Fact("shard.reduce_bucket", "count", reduce_bucket, ("shard.bucket?", "model.hidden~", _SIZED, "engine.runtime")),
     Fact("shard.prefetch_bucket", "count", prefetch_bucket, ("model.hidden", _SIZED, "shard.stage")),
     Fact("shard.persistence_threshold", "count", persistence_threshold, ("model.hidden", _SIZED, "shard.stage")),
+    Fact("shard.largest_piece", "count", largest_piece, ("model.embedding_parameters", "model.moe_parameters", "model.hidden", "model.ffn?", "shard.group")),
 )

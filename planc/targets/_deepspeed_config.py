@@ -11,13 +11,16 @@ from typing import Any
 
 from planc.facts.engine import SIZED
 from planc.facts.facts import Facts
-from planc.plan.model import Plan
+from planc.plan.model import Plan, Unknown
 from planc.targets._data import real
 from planc.targets._deepspeed_schedule import OPTIMIZERS, scheduler_block
 from planc.targets._launch import option, written
 
 #: Optimizers of which DeepSpeed has a form for the host; it refuses to offload another of the program unless told to.
 _ON_HOST = ("adamw", "lion")
+
+#: Elements of a buffer for what is read from NVMe, where the file does not say (DeepSpeed 0.19.8, offload_config.py).
+_SWAP_BUFFER = 100_000_000
 
 
 def ds_config(plan: Plan, facts: Facts) -> dict[str, Any]:
@@ -118,6 +121,9 @@ def _zero(plan: Plan, facts: Facts) -> dict[str, Any]:
             zero[key] = {"device": device}
             if device == "nvme":
                 zero[key]["nvme_path"] = plan.value("offload.path")
+                piece = own["shard.largest_piece"]
+                if key == "offload_param" and not isinstance(piece, Unknown) and _SWAP_BUFFER < piece:
+                    zero[key]["buffer_size"] = piece  # one that is too small stops DeepSpeed while it builds the model
     if saves_whole_weights(plan):
         zero["stage3_gather_16bit_weights_on_model_save"] = True
     return zero

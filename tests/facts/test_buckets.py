@@ -94,3 +94,10 @@ def test_smaller_buckets_are_more_messages() -> None:
     facts = sized(model__hidden=4096, shard__stage=2).changed({**given, **times})
     assert facts["communication.data.messages"] == 4 * (60 + 2)  # a gather of weights is not cut by `reduce_bucket`
     assert facts.changed({"shard.bucket": 500_000_000})["communication.data.messages"] == 4 * (2 + 2)
+
+
+def test_the_largest_piece_of_a_weight_is_that_of_the_embedding_or_of_all_experts() -> None:
+    dense = sized(model__hidden=8192, model__ffn=28_672, model__vocab=128_256, shard__stage=3)
+    assert dense["shard.largest_piece"] == -(-128_256 * 8192 // dense["shard.group"])
+    wide = sized(model__hidden=8192, model__ffn=28_672, model__vocab=1000, shard__stage=3)
+    assert wide["shard.largest_piece"] == -(-8192 * 28_672 // wide["shard.group"])

@@ -46,7 +46,7 @@ INNER = (
     (r"flops\.(full_attention|hardware_per_token|per_token_full_attention|wide_peak)", "counted otherwise"),
     (r"model\.\w+_parameters|model\.moe_layers|parallel\.(\w*parameters\w*|padded_vocab)", "a part of the total"),
     (r"world\.(model_parallel|replicas)|shard\.(group|expert_group)", "a product or quotient of sizes"),
-    (r"shard\.(reduce_bucket|prefetch_bucket|persistence_threshold)", "a setting of DeepSpeed alone"),
+    (r"shard\.(reduce_bucket|prefetch_bucket|persistence_threshold|largest_piece)", "a setting of DeepSpeed alone"),
     (r"\w+\.leftover|parallel\.straddling", "a rest that PLN101, PLN114, PLN201 or PLN501 reports"),
     (r"batch\.(passes|per_pass)", "as `batch.accumulation`"),
     (r"pipeline\.(head_layers|judged_stages|longest_stage)", "a step on the way"),
