@@ -163,7 +163,7 @@ def _plugins(args: Any, about: Mapping[str, Any]) -> None:
         resolved = {name: given.get(name) if value == "auto" else value for name, value in config.items()}
         known = {name: value for name, value in resolved.items() if value is not None}
         _deepspeed(known, {**about, "world": world, "pipeline": 1})
-    else:
+    elif args.use_fsdp:
         FullyShardedDataParallelPlugin()
     _axes(args, world)
 
