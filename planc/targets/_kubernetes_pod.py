@@ -133,6 +133,8 @@ def _annotations(plan: Plan, job: Job) -> dict[str, str]:
     found = {}
     if setting(plan, "gang") == KUEUE and setting(plan, "topology"):
         found["kueue.x-k8s.io/podset-required-topology"] = setting(plan, "topology")
+        if job.kind == PYTORCHJOB and 1 < plan.value("cluster.nodes"):  # else master and workers are placed apart
+            found["kueue.x-k8s.io/podset-group-name"] = job.name
     if setting(plan, "gang") == VOLCANO and job.kind in (JOBSET, JOB):
         found["scheduling.k8s.io/group-name"] = job.name
     return found
