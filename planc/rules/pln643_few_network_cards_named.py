@@ -1,7 +1,7 @@
 """The cluster names fewer network cards than its nodes have, and NCCL is told to use those alone.
 
-Why: the scripts set `NCCL_IB_HCA` to the names, each of which stands for the cards whose names begin with it. Nodes with
-    8 cards of which one is named exchange over that one: the network is an eighth of what the plan counts with.
+Why: the scripts set `NCCL_IB_HCA` to the names, each of which stands for the cards whose names begin with it. Nodes
+    with 8 cards of which one is named exchange over that one: the network is an eighth of what the plan counts with.
 
 Example:
     gpu card { memory = 80 GiB  bf16 = true }
