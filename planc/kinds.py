@@ -9,6 +9,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Fault, Severity
 from planc.diagnostics.report import Kind
 from planc.plan import faults as plan_faults
 from planc.readers import faults as reader_faults
+from planc.reporting import checkpoint_faults
 from planc.reporting import faults as reporting_faults
 from planc.rules import all_rules, page_of
 from planc.syntax import faults as syntax_faults
@@ -17,7 +18,8 @@ from planc.targets import load_target, target_names
 
 def all_kinds() -> tuple[Kind, ...]:
     """Every rule and every fault of the language and the targets, by code, each once."""
-    faults: list[Fault] = [*syntax_faults.FAULTS, *reader_faults.FAULTS, *plan_faults.FAULTS, *reporting_faults.FAULTS]
+    modules = (syntax_faults, reader_faults, plan_faults, reporting_faults, checkpoint_faults)
+    faults: list[Fault] = [fault for module in modules for fault in module.FAULTS]
     for name in target_names():
         faults.extend(load_target(name).faults)
     found = {fault.code: Kind(fault.code, fault.name, fault.severity, cleandoc(fault.page)) for fault in faults}

@@ -24,6 +24,7 @@ TOLD = {
     "PLN030": "reported by `compile` only",
     **dict.fromkeys(("PLN050", "PLN051", "PLN052"), "it takes a configuration"),
     **dict.fromkeys(("PLN040", "PLN041", "PLN042", "PLN043", "PLN044"), "it takes a model's file beside the plan"),
+    **dict.fromkeys(("PLN854", "PLN855", "PLN856", "PLN857"), "it takes a checkpoint"),
 }
 
 

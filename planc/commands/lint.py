@@ -54,6 +54,7 @@ class Options(NamedTuple):
     write_baseline: bool = False
     stdin_filename: str | None = None
     force_exclude: bool = False
+    checkpoint: str | None = None
 
 
 class Outcome(NamedTuple):
@@ -103,7 +104,13 @@ def _judge(read: Read, files: Files, configurations: Configurations, options: Op
 
     def found(sources: tuple[Source, ...], use_cache: bool) -> tuple[Diagnostic, ...]:
         houses = configurations.houses(sources)
-        diagnostics = analyse_all(sources, files, options.settings, houses, use_cache)
+        if options.checkpoint is None:
+            diagnostics = analyse_all(sources, files, options.settings, houses, use_cache)
+        else:
+            from planc.commands.resumed import of_checkpoint
+
+            diagnostics, analyses = analyse_whole(sources, files, options.settings, houses)
+            diagnostics = (*diagnostics, *of_checkpoint(options.checkpoint, analyses))
         all_found = (*read.diagnostics, *diagnostics)
         return settle(all_found, sources, configurations, options.chosen, options.settings).diagnostics
 
@@ -243,6 +250,7 @@ def _options(arguments: list[str]) -> Options:
         write_baseline=found.write_baseline,
         stdin_filename=found.stdin_filename,
         force_exclude=found.force_exclude,
+        checkpoint=found.checkpoint,
     )
     _check(options)
     return options
@@ -266,6 +274,8 @@ def _check(options: Options) -> None:
         raise CannotWork("standard input has no place in a baseline")
     if options.stdin_filename is not None and "-" not in options.files:
         raise CannotWork("`--stdin-filename` names standard input, which is not read; add `-`")
+    if options.checkpoint is not None and (options.fix or options.diff or options.show_skipped):
+        raise CannotWork("`--checkpoint` does not go with `--fix`, `--diff` or `--show-skipped`")
     if options.settings and (options.fix or options.diff):
         raise CannotWork("`--set` does not go with `--fix` or `--diff`: what it sets is in no file")
 
@@ -349,6 +359,9 @@ def parser() -> argparse.ArgumentParser:
     mended.add_argument("--unsafe-fixes", action="store_true", help="apply the other fixes too")
     mended.add_argument("--diff", action="store_true", help="show what --fix would change, and exit with 1 if anything")
     made.add_argument("--set", **SET)  # type: ignore[arg-type]
+    made.add_argument(
+        "--checkpoint", metavar="DIR", help="what plans with a `resume` section go on from; its files are looked at"
+    )
     made.add_argument(
         "--stdin-filename", metavar="NAME", help="the file that standard input is, for `use` and settings"
     )
