@@ -20,11 +20,12 @@ RULES = {rule.code for rule in all_rules()}
 TOLD = {
     "PLN002": "a file over the size limit",
     "PLN004": "a file that is no text",
+    "PLN018": "it takes a target of a later version",
     "PLN023": "it takes two files",
     "PLN030": "reported by `compile` only",
     **dict.fromkeys(("PLN050", "PLN051", "PLN052"), "it takes a configuration"),
-    **dict.fromkeys(("PLN040", "PLN041", "PLN042", "PLN043", "PLN044"), "it takes a model's file beside the plan"),
     **dict.fromkeys(("PLN854", "PLN855", "PLN856", "PLN857"), "it takes a checkpoint"),
+    **dict.fromkeys(("PLN040", "PLN041", "PLN042", "PLN043", "PLN044"), "it takes a model's file beside the plan"),
 }
 
 

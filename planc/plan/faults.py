@@ -111,7 +111,8 @@ UNWRITTEN_TARGET = _fault(
     "PLN018", "unwritten-target", "The target is known, but this version of planc does not write it.",
     "a plan is checked for a target that comes with a later planc, as far as that goes; its files would be missing on\n"
     "the day, so `compile` writes nothing until `--target` leaves it out, or the plan allows it with the reason.",
-    _plan("emit = [skypilot]"), _plan("emit = [slurm]  launch { script = \"train.py\" }"),
+    "a plan whose `emit` names a target that only a later planc writes; this version writes each that it knows.",
+    _plan("emit = [slurm]  launch { script = \"train.py\" }"),
     "compile with `--target` and the targets that are written, upgrade planc, or say in the plan who writes it:\n"
     "    `# planc: allow PLN018 -- the flags are written by hand`; `compile` then writes the others.",
     "`planc targets`.",

@@ -490,7 +490,7 @@ TRAINERS: dict[str, str] = {
 }  # fmt: skip
 
 #: Targets of the language that a later version of planc writes; a plan that names one draws a warning, not a fault.
-ANNOUNCED = ("skypilot", "torchx")
+ANNOUNCED: tuple[str, ...] = ()
 
 #: Other names of fields whose value is written differently here: what to know about it.
 WRITTEN_OTHERWISE: dict[str, str] = {
@@ -545,9 +545,10 @@ WRITTEN_OTHERWISE: dict[str, str] = {
 }
 
 #: Every target of the language: what a rule may look for in `emit`.
-TARGETS = tuple(
-    dict.fromkeys((*TRAINERS, "torchrun", "deepspeed-launcher", "slurm", "kubernetes", "env", "ray-train", *ANNOUNCED))
-)
+TARGETS = (
+    *TRAINERS, "torchrun", "deepspeed-launcher", "slurm", "kubernetes", "env", "ray-train", "skypilot", "torchx",
+    *ANNOUNCED,
+)  # fmt: skip
 
 #: Targets for which nobody takes a block of their name: `env { ... }` is `launch.env`.
 TARGET_BLOCKS = frozenset(TARGETS) - {"env"}
