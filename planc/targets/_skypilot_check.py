@@ -11,9 +11,9 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan, Record
 from planc.targets._carried import check_launcher, span_of_option
 from planc.targets._kubernetes_text import is_image
-from planc.targets._launch import key_span, option, written
+from planc.targets._launch import choice_of, key_span, option, written
 from planc.targets._skypilot_cards import NAMES
-from planc.targets._skypilot_faults import LOST_CHECKPOINTS, UNSAID
+from planc.targets._skypilot_faults import BARE_MACHINE, LOST_CHECKPOINTS, UNSAID
 
 TARGET_NAME = "skypilot"
 HOME = "~/sky_workdir"  # where SkyPilot puts `workdir`, and starts the program
@@ -91,6 +91,11 @@ def _check_resources(plan: Plan) -> Iterator[Diagnostic]:
 
 
 def _check_launch(plan: Plan) -> Iterator[Diagnostic]:
+    if not setting(plan, "setup") and written(plan, "launch.container.image") is None and not _has_own(plan):
+        choice = choice_of(plan, TARGET_NAME)
+        if choice is not None:
+            help = ('write `skypilot { setup = "pip install torch" }` and what the program needs, or an image',)
+            yield BARE_MACHINE.at(choice.span, "nothing installs torch on the machines", "they have none", help=help)
     modules = written(plan, "launch.modules")
     if modules and not (setting(plan, "infra") or "").lower().startswith("slurm"):
         help = ("install the programs in `setup`, or put them into an image",)
@@ -116,6 +121,12 @@ def _check_launch(plan: Plan) -> Iterator[Diagnostic]:
         if name in _OF_THE_NODE or name.upper().startswith("SKYPILOT_"):
             message = f"`{name}` is set on every node of a task"
             yield UNSAID.at(key_span(plan, "launch.env", name), message, "the plan's value would be dropped")
+
+
+def _has_own(plan: Plan) -> bool:
+    """Whether the machines may come with the programs: nodes of a cluster, or an environment that the plan names."""
+    cloud = (setting(plan, "infra") or "").partition("/")[0].lower()
+    return cloud in ("slurm", "ssh") or written(plan, "launch.venv") is not None
 
 
 def _check_mounts(plan: Plan) -> Iterator[Diagnostic]:

@@ -21,7 +21,7 @@ from planc.targets._kubernetes_text import documents
 from planc.targets._launch import check_launch, written
 from planc.targets._shell import render
 from planc.targets._skypilot_check import TARGET_NAME, accelerator_of, check_task, mounts, setting
-from planc.targets._skypilot_faults import LOST_CHECKPOINTS, UNSAID
+from planc.targets._skypilot_faults import BARE_MACHINE, LOST_CHECKPOINTS, UNSAID
 from planc.targets.target import EmittedFile, Target
 
 _TEXTS = Type("list", item=TEXT)
@@ -126,5 +126,10 @@ TARGET = Target(
             "plan emits it and not torchrun, else torchrun",
         ),
     ),
-    faults=(UNSAID, LOST_CHECKPOINTS, *(fault for fault in LAUNCH_FAULTS if fault.code not in _OTHERWISE)),
+    faults=(
+        UNSAID,
+        LOST_CHECKPOINTS,
+        BARE_MACHINE,
+        *(fault for fault in LAUNCH_FAULTS if fault.code not in _OTHERWISE),
+    ),
 )

@@ -90,7 +90,7 @@ def _job(plan: Plan, facts: Facts, scheduler: str) -> dict[str, Any]:
         "name": plan.name,
         "image": written(plan, image_path(plan)) if contained else ".",
         "num_nodes": facts["cluster.nodes"],
-        "cpu": _UNKNOWN if cores is None else cores,
+        "cpu": _UNKNOWN if cores is None or scheduler == KUBERNETES else cores,
         "gpu": facts["cluster.gpus_per_node"],
         "memory": _memory(plan, scheduler),
         "ports": Code(f'{{"c10d": {port}}}' if 1 < facts["cluster.nodes"] else "{}"),
@@ -102,9 +102,12 @@ def _job(plan: Plan, facts: Facts, scheduler: str) -> dict[str, Any]:
 
 
 def _memory(plan: Plan, scheduler: str) -> int:
-    """Memory of a node as TorchX hands it on: millions of bytes to Kubernetes, MiB to the others."""
+    """Memory of a container in MiB; no other scheduler is asked for what is in the node.
+
+    The system of a node keeps some for itself: Slurm refuses a job that asks for all of it, and a pod stays pending.
+    """
     memory = written(plan, "cluster.cpu_memory")
-    return _UNKNOWN if memory is None else int(memory // (10**6 if scheduler == KUBERNETES else 2**20))
+    return _UNKNOWN if memory is None or scheduler != DOCKER else int(memory // 2**20)
 
 
 def _mounts(plan: Plan) -> list[str]:
