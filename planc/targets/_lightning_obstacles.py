@@ -156,7 +156,7 @@ def _layer_obstacles(plan: Plan) -> Iterator[Obstacle]:
         path = "recompute.method" if layers is None else "recompute.layers"
         message = "Lightning recomputes each layer by itself, and all of them"
         yield Obstacle(path, message, "leave `method` and `layers` out")
-    known = family in LAYER_CLASSES or option(plan, "lightning", "layer") is not None
+    known = family in LAYER_CLASSES or bool(option(plan, "lightning", "layer"))
     faulty = any(written(plan, path) is None and not is_unset(plan, path) for path in ("model", "model.family"))
     if not known and not faulty:
         help = 'write `lightning { layer = "..." }`, the name of the class, or a `family`'
