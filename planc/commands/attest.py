@@ -17,7 +17,7 @@ from planc.commands.output import CannotWork, as_text, quoted
 from planc.commands.reading import SET
 from planc.diagnostics.amounts import count_text, plural, size_text
 from planc.diagnostics.text import visible
-from planc.evidence.canonical import canonical
+from planc.evidence.canonical import Unreadable, canonical
 from planc.evidence.checkpoints.found import Found
 from planc.evidence.envelope import signed
 from planc.evidence.keys import private_key
@@ -47,7 +47,10 @@ def run(arguments: list[str]) -> int:
     content = (payload if key is None else signed(payload, key)) + b"\n"
     if MOST_BYTES < len(content):
         raise CannotWork(f"the record would be larger than {size_text(MOST_BYTES, binary=True)}")
-    statement_in(read(content))  # else `verify` would be the first to notice
+    try:
+        statement_in(read(content))  # else `verify` would be the first to notice
+    except Unreadable as reason:
+        raise CannotWork(f"the record could not be read again: {visible(str(reason))}") from None
     _write(options, content)
     output.complain(_warnings(made))
     output.write(_report(made, options))

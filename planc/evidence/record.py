@@ -108,12 +108,11 @@ def _is_file(name: Any, sha256: Any, size: Any, is_whole: bool) -> bool:
 def _check_names(statement: dict[str, Any]) -> None:
     predicate = statement["predicate"]
     data = predicate["dataset"].get("folder", {"files": [], "links": []})
-    for files, links in (
-        (statement["subject"], predicate["checkpoint"]["links"]),
-        (data["files"], data["links"]),
-        (predicate["emitted"], []),
+    for names in (
+        [each["name"] for each in (*statement["subject"], *predicate["checkpoint"]["links"])],
+        [each["name"] for each in (*data["files"], *data["links"])],
+        [each["path"].replace("%", "%25") for each in predicate["emitted"]],  # which planc names, and not a disk
     ):
-        names = [each.get("name", each.get("path")) for each in (*files, *links)]
         for name in names:
             fault = fault_of(name)
             if fault:

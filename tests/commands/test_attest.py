@@ -20,6 +20,7 @@ import pytest
 from planc.commands import attest as command
 from planc.commands import evidence_files, hash_memory, hashing, progress
 from planc.commands.main import main
+from planc.evidence import canonical as canonical_texts
 from planc.evidence.canonical import canonical
 from planc.resources import read_text
 from planc.version import VERSION
@@ -406,6 +407,15 @@ def test_names_of_any_bytes_survive(folder: Path) -> None:
     names = {subject["name"] for subject in recorded(folder)["subject"]}
     assert names >= {"new\nline", "caf%E9", "100%25"}
     assert main(["verify", "record.json", "--checkpoint", "ckpt"]) == 0
+
+
+def test_what_could_not_be_read_again_is_not_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(canonical_texts, "MOST_DEPTH", 3)
+    found = complaint_of(capsys, "run.plan", "--checkpoint", "ckpt", "-o", "record.json")
+    assert found == "the record could not be read again: it has more than 3 levels"
+    assert not (folder / "record.json").exists()
 
 
 def test_what_was_hashed_before_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
