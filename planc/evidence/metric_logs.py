@@ -1,7 +1,9 @@
-"""Metrics in what a run printed: lines of Megatron-LM, torchtitan, and Hugging Face's Trainer.
+"""Metrics in what a run printed: lines of Megatron-LM, nanotron, torchtitan, and Hugging Face's Trainer.
 
-Megatron-LM (core 0.16): ` iteration 10/ 100 | lm loss: 1.5E+00 | ... |`, and for evaluation ` validation loss at
-iteration 10 on test set | lm loss value: 1.5E+00 | ... |`. torchtitan 0.3.0: `step: 10  loss:  1.5  grad_norm: ...`.
+Megatron-LM (core 0.16, and forks that keep its line): ` iteration 10/ 100 | lm loss: 1.5E+00 | ... |`, and for
+evaluation ` validation loss at iteration 10 on test set | lm loss value: 1.5E+00 | ... |`.
+nanotron 0.4: `iteration: 10 / 100 | consumed_tokens: 93.2K | lm_loss: 1.5 | ...`, with three digits, and a letter for
+thousands. torchtitan 0.3.0: `step: 10  loss:  1.5  grad_norm: ...`.
 Trainer (transformers 4 and 5): the dictionary that it prints, whose values 5 prints as texts, and which names no step.
 Names are those of the log. A value counts only if what ends it is there: the end of a log may be cut off anywhere.
 """
@@ -15,9 +17,12 @@ from planc.evidence.metrics import Value
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER = r"[+-]?(?:\d[\d,]*\.?\d*(?:[eE][+-]?\d+)?|(?:nan|inf|NAN|INF)(?![a-zA-Z]))"
-_MEGATRON = re.compile(r"(?<!at )iteration\s+(\d{1,15})/\s*\d+ \|(.*)\|")
-_MEGATRON_LOSS = re.compile(r"(?:validation|test) loss at iteration (\d{1,15})( on \w+ set)?\s*\|(.*)\|")
+_MEGATRON = re.compile(r"(?<!at )iteration\s+(\d{1,15})/\s*\d+ \|(.*)[|\n]")
+_MEGATRON_LOSS = re.compile(r"(?:validation|test) loss at iteration (\d{1,15})( on \w+ set)?\s*\|(.*)[|\n]")
 _MEGATRON_PART = re.compile(rf"\s*([^:|]+?)\s*:\s*({_NUMBER})\s*")
+_NANOTRON = re.compile(r"iteration: (\d{1,15}) / \d+ \|(.*)[|\n]")
+_NANOTRON_PART = re.compile(rf"\s*([^:|]+?): ({_NUMBER})([KMBTPE]?)\s*")
+_THOUSANDS = {letter: 1000**power for power, letter in enumerate(("", *"KMBTPE"))}
 _TORCHTITAN = re.compile(r"(?:(validate) )?step:\s*(\d{1,15})\s+(loss:.*)\s")
 _TORCHTITAN_PART = re.compile(rf"(\w+):\s*({_NUMBER})(\w*%?)(?=[\s(])")
 _TRAINER = re.compile(r"\{('[^{}]*'epoch'[^{}]*)\}")
@@ -28,6 +33,7 @@ def values_in(line: str) -> Iterator[Value]:
     """The values of one line of a log, which is read with its end."""
     if "iteration" in line:
         yield from _megatron(line)
+        yield from _nanotron(line)
     if "step:" in line:
         yield from _torchtitan(_COLOR.sub("", line))
     if "'epoch'" in line:
@@ -43,6 +49,14 @@ def _megatron(line: str) -> Iterator[Value]:
                 match = _MEGATRON_PART.fullmatch(part)
                 if match is not None:
                     yield Value(f"{match[1]}{group}", _number(match[2]), int(found[1]))
+
+
+def _nanotron(line: str) -> Iterator[Value]:
+    found = _NANOTRON.search(line)
+    for part in found[2].split("|") if found is not None else ():
+        match = _NANOTRON_PART.fullmatch(part)
+        if match is not None and found is not None:
+            yield Value(match[1], _number(match[2]) * _THOUSANDS[match[3]], int(found[1]))
 
 
 def _torchtitan(line: str) -> Iterator[Value]:

@@ -1,7 +1,7 @@
 """Versions of software, where a log reports them.
 
 Read are the lines of PyTorch's `collect_env` (2.13), of `pip freeze`, of `transformers env` and `accelerate env`, and
-those with which DeepSpeed (0.19), torchtitan (0.3) and NCCL begin a run.
+those with which DeepSpeed (0.19), torchtitan (0.3), nanotron (after 0.4) and NCCL begin a run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ _REPORTS = tuple(
         (r"\bNvidia driver version: ", "nvidia-driver"),
         (r"(?<![\w-])Python version: ", "python"),
         (r"`transformers` version: ", "transformers"),
+        *(
+            (rf"(?<![\w-]){name} version: ", name)
+            for name in ("nanotron", "torch", "transformers", "datasets", "numpy")
+        ),
+        (r"\bflash-attn version: ", "flash-attn"),
         (r"`Accelerate` version: ", "accelerate"),
     )
 )

@@ -155,7 +155,7 @@ def test_a_log_of_megatron() -> None:
     text = """\
  [2026-11-30 10:00] iteration  10/     100 | consumed samples:  640 | elapsed time per iteration (ms): 201.5 \
 | learning rate: 1.500000E-05 | lm loss: 9.5E+00 | loss scale: 1.0 | grad norm: 2.5 | nan iterations: 0 |
-0: iteration       20/     100 | consumed samples:  1280 | lm loss: NAN | number of nan iterations: 1 | cut off: 1
+0: iteration       20/     100 | consumed samples:  1280 | lm loss: NAN | number of nan iterations: 1 | at the end: 1
  validation loss at iteration 20 | lm loss value: 8.25E+00 | lm loss PPL: 3.8E+03 |
  validation loss at iteration 20 on test set | lm loss value: 8.5E+00 | lm loss PPL: 4.9E+03 |
 saving checkpoint at iteration      20 to somewhere | x: 1 |
@@ -167,7 +167,25 @@ saving checkpoint at iteration      20 to somewhere | x: 1 |
     assert [step for name, number, step in found if name == "lm loss" and number != number] == [20]
     assert ("lm loss value", 8.25, 20) in found
     assert ("lm loss value on test set", 8.5, 20) in found
+    assert ("at the end", 1.0, 20) in found
     assert not [name for name, _, _ in found if name in ("x", "cut off")]
+    assert of_log(" iteration 30/ 100 | lm loss: 1.5E+00 | cut off: 1") == [("lm loss", 1.5, 30)]
+
+
+def test_a_log_of_nanotron() -> None:
+    text = (
+        "11/30 10:00:00 [INFO|DP=0]: iteration: 91 / 100 | consumed_tokens: 93.2K | global_batch_size: 1.02K | "
+        "grad_norm: 1.4M | lr: 3.3e-05 | lm_loss: 9.2 | eta: 0:10:00 | model_tflops_per_gpu: 0.784\n"
+    )
+    assert of_log(text) == [
+        ("consumed_tokens", 93_200, 91),
+        ("global_batch_size", 1020, 91),
+        ("grad_norm", 1.4e6, 91),
+        ("lr", 3.3e-05, 91),
+        ("lm_loss", 9.2, 91),
+        ("model_tflops_per_gpu", 0.784, 91),
+    ]
+    assert of_log(text.removesuffix("4\n"))[-1] == ("lm_loss", 9.2, 91)
 
 
 def test_a_log_of_torchtitan() -> None:
@@ -206,10 +224,14 @@ cuDNN version: Probably one of the following:
 NCCL version 2.29.7+cuda13.2
 [titan] - root - INFO - torchtitan version: 0.3.0 (0.0.0 means __version__ is not defined correctly).
 if x==1: the version is unknown
+11/30 10:00:00 [INFO]: nanotron version: 0.4
+11/30 10:00:00 [INFO]: torch version: 2.13.0
+11/30 10:00:00 [INFO]: flash-attn version: 2.8.3
 """
     found = [found for line in text.splitlines(keepends=True) for found in versions_in(line)]
     assert found == [
         ("deepspeed", "0.19.8"), ("torch", "2.13.0+cu130"), ("cuda", "13.0"), ("python", "3.11.9"),
         ("nvidia-driver", "580.65.06"), ("numpy", "2.4.6"), ("flash-attn", "2.8.3"), ("transformers", "5.23.0"),
-        ("nccl", "2.29.7+cuda13.2"), ("torchtitan", "0.3.0"),
+        ("nccl", "2.29.7+cuda13.2"), ("torchtitan", "0.3.0"), ("nanotron", "0.4"), ("torch", "2.13.0"),
+        ("flash-attn", "2.8.3"),
     ]  # fmt: skip
