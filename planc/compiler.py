@@ -135,8 +135,7 @@ def _judged(
                 fields = dict.fromkeys(field for path, why in missing for field in why.missing or (path,))
                 skipped.append(Skipped(rule.code, rule.name, plan.name, tuple(fields)))
     for choice in plan.targets:
-        if choice.is_written:
-            yield from load_target(choice.name).check(plan, every[0])
+        yield from load_target(choice.name).check(plan, every[0])
 
 
 def _whatever_is_chosen(

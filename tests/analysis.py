@@ -34,9 +34,8 @@ def reported_of(text: str) -> tuple[Diagnostic, ...]:
 
 
 def faults(analysis: Analysis) -> list[Diagnostic]:
-    """The errors and warnings; what a target leaves to the program is no fault, nor that it is not written yet."""
-    loud = (diagnostic for diagnostic in analysis.diagnostics if diagnostic.severity is not Severity.INFO)
-    return [diagnostic for diagnostic in loud if diagnostic.code != "PLN018"]
+    """The errors and warnings; what a target leaves to the program is no fault."""
+    return [diagnostic for diagnostic in analysis.diagnostics if diagnostic.severity is not Severity.INFO]
 
 
 def codes(analysis: Analysis) -> list[str]:

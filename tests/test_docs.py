@@ -20,7 +20,6 @@ RULES = {rule.code for rule in all_rules()}
 TOLD = {
     "PLN002": "a file over the size limit",
     "PLN004": "a file that is no text",
-    "PLN018": "it takes a target of a later version",
     "PLN023": "it takes two files",
     "PLN030": "reported by `compile` only",
     **dict.fromkeys(("PLN050", "PLN051", "PLN052"), "it takes a configuration"),
@@ -49,11 +48,8 @@ def plan_text(part: str) -> str | None:
 
 
 def told(diagnostic: Diagnostic, code: str) -> bool:
-    """Whether an example has to account for a diagnostic: information is beside the point, unless it is the point.
-
-    So is the warning that a target comes with a later version; an example may need two trainers to make its point.
-    """
-    return diagnostic.code == code or (diagnostic.severity is not Severity.INFO and diagnostic.code != "PLN018")
+    """Whether an example has to account for a diagnostic: information is beside the point, unless it is the point."""
+    return diagnostic.code == code or diagnostic.severity is not Severity.INFO
 
 
 @pytest.mark.parametrize("code", PAGES)

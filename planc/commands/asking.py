@@ -168,6 +168,6 @@ def _plan(files: Files, text: str) -> Plan:
 def _refuse(found: Sequence[Diagnostic]) -> None:
     """Stops at what is wrong with the language of a plan; what its layout lacks is what is to be found."""
     for each in found:
-        if is_error(each) and each.code < "PLN09" and each.code != "PLN018":
+        if is_error(each) and each.code < "PLN09":
             help = f"; {each.help[0]}" if each.help else ""
             raise CannotWork(visible(f"{each.message}{help}"))

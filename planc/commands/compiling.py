@@ -13,11 +13,8 @@ from planc.commands.settling import settle
 from planc.compiler import analyse, emit, open_fields
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
 from planc.manifest import Origin
-from planc.plan.faults import UNWRITTEN_TARGET
 from planc.plan.model import Plan
 from planc.reporting.configuration import Chosen
-from planc.source import Span
-from planc.targets import target_names
 from planc.targets.target import EmittedFile
 
 #: What is left to whoever runs the files is advice, and said when they are written.
@@ -42,7 +39,6 @@ class Judged(NamedTuple):
 
     file: the file as the command line names it.
     path: its path from the root of its project.
-    left: where targets stand that the text leaves to others, with a reason.
     """
 
     file: str
@@ -51,7 +47,6 @@ class Judged(NamedTuple):
     plans: tuple[Plan, ...]
     diagnostics: tuple[Diagnostic, ...]
     names: tuple[str, ...]
-    left: frozenset[Span]
 
 
 def judge(files: Files, file: str, settings: tuple[str, ...]) -> Judged:
@@ -61,11 +56,10 @@ def judge(files: Files, file: str, settings: tuple[str, ...]) -> Judged:
     house = next(iter(configurations.houses(read.sources).values()), None)
     analysis = analyse(read.sources, files.load, settings, None, house)
     found = (*read.diagnostics, *analysis.diagnostics)
-    diagnostics, suppressed = settle(found, read.sources, configurations, _SHOWN, settings)
-    left = frozenset(each.primary.span for each in suppressed if each.code == UNWRITTEN_TARGET.code)
+    diagnostics, _ = settle(found, read.sources, configurations, _SHOWN, settings)
     path = files.project_path(read.sources[0]) if read.sources else file
     plans = () if any(map(is_error, diagnostics)) else analysis.plans
-    return Judged(file, path, settings, plans, diagnostics, read.names, left)
+    return Judged(file, path, settings, plans, diagnostics, read.names)
 
 
 def ready(judged: Judged, names: Sequence[str], targets: Sequence[str]) -> Ready:
@@ -76,7 +70,7 @@ def ready(judged: Judged, names: Sequence[str], targets: Sequence[str]) -> Ready
     plans = chosen_plans(judged.plans, names, judged.file)
     _check_targets(plans, targets)
     still_open = (found for plan in plans if plan.targets for found in open_fields(plan))
-    diagnostics = in_order((*_with_unwritten(judged, plans, targets), *still_open))
+    diagnostics = in_order((*judged.diagnostics, *still_open))
     faulty = any(map(is_error, diagnostics))
     return Ready(() if faulty else tuple(plans), diagnostics, judged.names, origin)
 
@@ -88,11 +82,11 @@ def emitted(plan: Plan, targets: Sequence[str], stays: Callable[[EmittedFile], b
     launch script asks for the file of a second target.
     """
     files: dict[str, EmittedFile] = {}
-    for file in emit(plan, lambda choice: choice.is_written and (not targets or choice.name in targets)):
+    for file in emit(plan, lambda choice: not targets or choice.name in targets):
         if files.setdefault(file.path, file) != file:
             raise CannotWork(f"two targets of plan {quoted(plan.name)} write {quoted(file.path)}")
     if files and targets:
-        for file in emit(plan, lambda choice: choice.is_written and choice.name not in targets):
+        for file in emit(plan, lambda choice: choice.name not in targets):
             if stays(file):
                 files.setdefault(file.path, file)
     return tuple(files.values())
@@ -106,29 +100,3 @@ def _check_targets(plans: Sequence[Plan], targets: Sequence[str]) -> None:
             known = ", ".join(map(quoted, emitted)) or "nothing"
             guess = did_you_mean(name, emitted)
             raise CannotWork(f"target {quoted(name)} is not in `emit`{guess}; the plan emits {known}")
-
-
-def _with_unwritten(judged: Judged, plans: Sequence[Plan], targets: Sequence[str]) -> tuple[Diagnostic, ...]:
-    """The diagnostics, with an error in place of the warning for each target that is wanted but cannot be written.
-
-    A plan that allows the warning, with its reason, has others write that target.
-    """
-    written = target_names()
-    needed = {
-        choice.span: choice.name
-        for plan in plans
-        for choice in plan.targets
-        if choice.name not in written and ((not targets and choice.span not in judged.left) or choice.name in targets)
-    }
-    others = [name for name in written if any(plan.emits(name) for plan in plans)]
-    help = ("write the others with " + " ".join(f"`--target {name}`" for name in others),) if others else ()
-    errors = [
-        UNWRITTEN_TARGET.at(span, f"this version of planc does not write `{name}`", help=help)._replace(
-            severity=Severity.ERROR
-        )
-        for span, name in needed.items()
-    ]
-    warned = [
-        found for found in judged.diagnostics if found.code != UNWRITTEN_TARGET.code or found.primary.span not in needed
-    ]
-    return (*warned, *errors)

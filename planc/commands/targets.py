@@ -11,7 +11,6 @@ from planc.commands import output
 from planc.commands.arguments import Parser, parsed
 from planc.commands.output import CannotWork
 from planc.editing.wording import type_text
-from planc.plan.schema import ANNOUNCED
 from planc.targets import load_target, target_names
 
 VERSION = 1  # of the form of the JSON; a key that is removed or changes its meaning raises it, a new key does not
@@ -53,8 +52,6 @@ def parser() -> argparse.ArgumentParser:
 def _refuse_unknown(name: str, names: tuple[str, ...]) -> None:
     if name in names:
         return
-    if name in ANNOUNCED:
-        raise CannotWork(f"target {output.quoted(name)} is known, but not written by this version")
     guess = output.did_you_mean(name, names)
     raise CannotWork(f"no target {output.quoted(name)}{guess}; `planc targets` lists them")
 
@@ -65,9 +62,6 @@ def _listing(names: tuple[str, ...]) -> str:
     for name in names:
         target = load_target(name)
         lines.append(f"{name:<{width}}  {target.summary}\n{'':<{width}}  proved against {target.proved}\n")
-    later = sorted(set(ANNOUNCED) - set(names))
-    if later:
-        lines.append(f"\nknown, but not written by this version: {', '.join(later)}\n")
     lines.append(f"\n`planc targets NAME` shows the options of one, as {names[0]}.\n")
     return "".join(lines)
 

@@ -13,7 +13,7 @@ from planc.editing.wording import field_markdown, type_text, units_of
 from planc.plan.evaluate import FUNCTIONS
 from planc.plan.naming import written
 from planc.plan.policies import field_at
-from planc.plan.schema import ANNOUNCED, AUTO, DERIVED, KINDS, SECTIONS, Field, Follows, Type
+from planc.plan.schema import AUTO, DERIVED, KINDS, SECTIONS, Field, Follows, Type
 from planc.plan.scope import Load
 from planc.plan.shape import fields_of
 from planc.plan.solve import SOLVABLE
@@ -219,8 +219,6 @@ def _words(cursor: Cursor, due: Type) -> Iterator[Item]:
             target = load_target(name)
             doc = "\n\n".join(f"`{option.name}`: {option.doc}" for option in target.options)
             yield Item(name, "target", name, cursor.start, target.summary, doc, rank=1)
-        for name in ANNOUNCED:
-            yield Item(name, "target", name, cursor.start, "not written by this version", rank=9)
 
 
 def _operands(cursor: Cursor) -> Iterator[Item]:

@@ -17,7 +17,7 @@ from planc.facts.evidence import evidence_of
 from planc.facts.facts import FACTS
 from planc.plan.model import Plan
 from planc.plan.quantities import amount
-from planc.plan.schema import ANNOUNCED, DERIVED, KINDS, SECTIONS, Field
+from planc.plan.schema import DERIVED, KINDS, SECTIONS, Field
 from planc.plan.units import BANDWIDTH, BYTES, RATE, TIME, Amount
 from planc.source import Source, Span
 from planc.syntax import nodes
@@ -180,7 +180,7 @@ def _amount(role: Role) -> str:
 
 def _target(name: str) -> str:
     if name not in target_names():
-        return f"**`{name}`**: not written by this version of planc" if name in ANNOUNCED else ""
+        return ""
     target = load_target(name)
     lines = [f"**`{name}`**: {target.summary}", f"Proved against {target.proved}"]
     options = [f"- `{option.name}`: {option.doc}" for option in options_of(name).values()]

@@ -14,7 +14,7 @@ from planc.plan.instance import Instance
 from planc.plan.model import Choice, Located, Origin, PolicyRule, Record, Unknown
 from planc.plan.naming import instead
 from planc.plan.policies import policy_rules
-from planc.plan.schema import ANNOUNCED, TRAINERS, Field
+from planc.plan.schema import TRAINERS, Field
 from planc.plan.scope import Scope, lookup
 from planc.plan.shape import BROKEN, NOWHERE, Shape, head_of
 from planc.source import Span
@@ -67,20 +67,15 @@ def targets_of(instance: Instance, known: Targets) -> tuple[Choice, ...]:
             instance.report(faults.WRITTEN_TWICE.at(head.span, message, "again here", related=related))
             continue
         places[head.text] = head.span
-        written = head.text in known.names
-        if not written and head.text not in ANNOUNCED:
+        if head.text not in known.names:
             instance.report(_unknown_target(head, known.names))
             continue
-        if not written:
-            message = f"target `{head.text}` is not written by this version"
-            help = ("compile the others with `--target`",)
-            instance.report(faults.UNWRITTEN_TARGET.at(head.span, message, help=help))
-        fields = {field.name: field for field in known.options(head.text)} if written else {}
-        shape = Shape(head.text, head.text, head.span, fields, {}, (), not written)
-        if isinstance(item, nodes.Narrowed) and written:
+        fields = {field.name: field for field in known.options(head.text)}
+        shape = Shape(head.text, head.text, head.span, fields, {}, (), False)
+        if isinstance(item, nodes.Narrowed):
             shape = instance.merger.apply(shape, item.body, (), slot.scope, head.text)
         record = {name: _option(instance, shape, field) for name, field in fields.items()}
-        choices.append(Choice(head.text, Record(head.text, head.text, head.span, record), head.span, written))
+        choices.append(Choice(head.text, Record(head.text, head.text, head.span, record), head.span))
     return tuple(choices)
 
 
@@ -124,7 +119,7 @@ def _option(instance: Instance, shape: Shape, field: Field) -> Located:
 
 
 def _unknown_target(head: nodes.Name, names: tuple[str, ...]) -> Diagnostic:
-    near = all_nearest(head.text, sorted({*names, *ANNOUNCED}))
+    near = all_nearest(head.text, sorted(names))
     return faults.UNKNOWN_TARGET.at(
         head.span,
         f"unknown target `{head.text}`",

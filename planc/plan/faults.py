@@ -107,18 +107,6 @@ UNKNOWN_TARGET = _fault(
     "docs/language.md, emit.",
 )  # fmt: skip
 
-UNWRITTEN_TARGET = _fault(
-    "PLN018", "unwritten-target", "The target is known, but this version of planc does not write it.",
-    "a plan is checked for a target that comes with a later planc, as far as that goes; its files would be missing on\n"
-    "the day, so `compile` writes nothing until `--target` leaves it out, or the plan allows it with the reason.",
-    "a plan whose `emit` names a target that only a later planc writes; this version writes each that it knows.",
-    _plan("emit = [slurm]  launch { script = \"train.py\" }"),
-    "compile with `--target` and the targets that are written, upgrade planc, or say in the plan who writes it:\n"
-    "    `# planc: allow PLN018 -- the flags are written by hand`; `compile` then writes the others.",
-    "`planc targets`.",
-    severity=Severity.WARNING,
-)  # fmt: skip
-
 MALFORMED_NUMBER = _fault(
     "PLN019", "malformed-number", "A number is not written as the language writes numbers.",
     "`0128` reads as octal to some, and `1e400` is no number of anything on a cluster.",
@@ -286,7 +274,7 @@ MALFORMED_STRING = _fault(
 
 FAULTS = (
     UNKNOWN_NAME, UNKNOWN_FIELD, MISSING_FIELD, WRITTEN_TWICE, WRONG_TYPE, OUT_OF_RANGE, UNKNOWN_WORD, UNKNOWN_TARGET,
-    UNWRITTEN_TARGET, MALFORMED_NUMBER, UNKNOWN_UNIT, CIRCULAR, UNUSABLE_IMPORT, AMBIGUOUS_NAME, MISPLACED,
+    MALFORMED_NUMBER, UNKNOWN_UNIT, CIRCULAR, UNUSABLE_IMPORT, AMBIGUOUS_NAME, MISPLACED,
     DIVISION_BY_ZERO, DERIVED_SET, UNSOLVABLE, CONFLICTING_TRAINERS, UNKNOWN_FUNCTION, OPEN_FIELD, TOO_COMPLEX,
     UNKNOWN_LANGUAGE, MALFORMED_STRING, NO_CANDIDATE, DECIMAL_SUFFIX,
     UNLIKE_GROUPS,

@@ -169,12 +169,11 @@ class Open(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A target that a plan emits, with the options written for it; `is_written` if this version writes it."""
+    """A target that a plan emits, with the options written for it."""
 
     name: str
     options: Record
     span: Span
-    is_written: bool = True
 
 
 class Plan(Record):

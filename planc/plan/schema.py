@@ -481,16 +481,13 @@ SECTIONS: dict[str, tuple[Field, ...]] = {
 #: Kinds of block, in the order in which messages list them.
 KINDS = ("gpu", "cluster", "model", "policy", "plan", "template")
 
-#: Trainers that a plan may emit, whether or not this version writes them: name -> dtype of gradients by default
+#: Trainers that a plan may emit: name -> dtype of gradients by default
 #: ("weights": that of the matrix products). Launchers are not among them.
 TRAINERS: dict[str, str] = {
     "deepspeed": "weights", "accelerate": "weights", "transformers": "weights", "fsdp2": "weights",
     "megatron": "fp32", "megatron-bridge": "fp32", "torchtitan": "fp32",
     "nanotron": "fp32", "gpt-neox": "weights", "lightning": "weights",
 }  # fmt: skip
-
-#: Targets of the language that a later version of planc writes; a plan that names one draws a warning, not a fault.
-ANNOUNCED: tuple[str, ...] = ()
 
 #: Other names of fields whose value is written differently here: what to know about it.
 WRITTEN_OTHERWISE: dict[str, str] = {
@@ -547,7 +544,6 @@ WRITTEN_OTHERWISE: dict[str, str] = {
 #: Every target of the language: what a rule may look for in `emit`.
 TARGETS = (
     *TRAINERS, "torchrun", "deepspeed-launcher", "slurm", "kubernetes", "env", "ray-train", "skypilot", "torchx",
-    *ANNOUNCED,
 )  # fmt: skip
 
 #: Targets for which nobody takes a block of their name: `env { ... }` is `launch.env`.

@@ -32,5 +32,5 @@ def limits_of(every: tuple[Facts, ...]) -> tuple[Dominant | Unknown, ...]:
 
 def _trainers(plan: Plan) -> tuple[tuple[Engine, ...], tuple[tuple[str, ...], ...]]:
     """The engines that train a plan, and for which of them each target writes files."""
-    written = (load_target(choice.name) for choice in plan.targets if choice.is_written)
+    written = (load_target(choice.name) for choice in plan.targets)
     return engines(plan), tuple(target.variants(plan) for target in written)

@@ -63,8 +63,7 @@ def check_launcher(plan: Plan, target: str, fault: Fault, nodes: str) -> Iterato
         yield fault.at(span_of_option(plan, target, "launcher"), f"`{launcher}` is not emitted", help=help)
         return
     for choice in plan.targets:
-        written_here = choice.is_written and choice.name not in _FROM_ONE_NODE
-        if choice.name in (*OWN_SCRIPT, *_FROM_ONE_NODE) and (choice.name != launcher or not written_here):
+        if choice.name in _FROM_ONE_NODE or (choice.name in OWN_SCRIPT and choice.name != launcher):
             message = f"{nodes} do not start the command of `{choice.name}`"
             label = f"they start that of `{launcher}`" if own else "its flags would reach no program"
             help = (f"emit `{choice.name}` in another plan",)
@@ -82,8 +81,8 @@ def carried(plan: Plan, facts: Facts, launcher: str) -> Carried:
     """The files of the plan's trainers, and the launcher's script; other scripts are for other places."""
     files: dict[str, str] = {}
     for choice in plan.targets:
-        target = load_target(choice.name) if choice.is_written else None
-        if target is not None and target.engines:
+        target = load_target(choice.name)
+        if target.engines:
             files.update((file.path, file.text) for file in target.emit(plan, facts) if not file.executable)
     script = next(file for file in load_target(launcher).emit(plan, facts) if file.executable)
     return Carried({**files, script.path: script.text}, script.path)

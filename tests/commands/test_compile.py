@@ -14,8 +14,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from planc.commands.main import main
-from planc.plan import emission
 from planc.resources import read_text
 from tests.commands.cli import BROKEN, CLEAN, command, environment, planc
 
@@ -385,48 +383,6 @@ def test_one_target_of_several(folder: Path) -> None:
     assert outcome.stdout == "wrote out/run/torchrun.sh\n"
     outcome = compiled(folder, "--target", "slurm", expect=2)
     assert "target `slurm` is not in `emit`; the plan emits `deepspeed`, `torchrun`" in outcome.stderr
-
-
-@pytest.fixture
-def later(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """`compile` in this process, to which `later` is a target of a later version: status, standard output, errors."""
-    monkeypatch.setattr(emission, "ANNOUNCED", ("later",))
-    monkeypatch.setenv("XDG_CACHE_HOME", "none")
-    monkeypatch.chdir(folder)
-
-    def run(*arguments: str, command: str = "compile") -> tuple[int, str, str]:
-        status = main([command, *(("a.plan", "-o", "out") if command == "compile" else ("a.plan",)), *arguments])
-        return (status, *capfd.readouterr())
-
-    return run
-
-
-def test_a_target_that_is_not_written_yet_is_an_error_only_where_it_is_wanted(folder: Path, later: Any) -> None:
-    text = CLEAN.replace("[torchrun, deepspeed]", "[torchrun, later]").replace("shard { stage = 1 }", "")
-    (folder / "a.plan").write_text(text)
-    status, stdout, _ = later(command="lint")
-    assert status == 0
-    assert stdout.startswith("warning[PLN018]")
-    status, _, stderr = later()
-    assert status == 1
-    assert stderr.startswith("error[PLN018]")
-    assert "warning" not in stderr
-    assert "`--target torchrun`" in stderr
-    assert not (folder / "out").exists()
-    status, stdout, stderr = later("--target", "torchrun")
-    assert (status, stdout) == (0, "wrote out/run/torchrun.sh\n")
-    assert "warning[PLN018]" in stderr
-
-
-def test_a_target_that_the_plan_leaves_to_others_keeps_nothing_from_being_written(folder: Path, later: Any) -> None:
-    allowed = "emit = [later, torchrun]  # planc: allow PLN018 -- the flags are written by hand\n"
-    (folder / "a.plan").write_text(CLEAN.replace("emit = [torchrun, deepspeed]\n", allowed))
-    status, _, stderr = later()
-    assert (status, stderr) == (0, "")
-    assert sorted(content(folder / "out")) == ["run/planc.manifest.json", "run/torchrun.sh"]
-    status, _, stderr = later("--target=later")
-    assert status == 1
-    assert stderr.startswith("error[PLN018]")
 
 
 @pytest.mark.parametrize(

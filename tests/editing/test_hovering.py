@@ -37,7 +37,6 @@ CASES = {
     "a template": (RUN.replace("from base", "from ba|se"), "template `base`", "`model`: `small`"),
     "a policy": (RUN.replace("[house]", "[ho|use]"), "`forbid precision == fp16`"),
     "a target": (RUN.replace("[deepspeed", "[deep|speed"), "ds_config.json", "`trainer`"),
-    "an announced target": (PLAN + "emit = [sky|pilot] }", "not written by this version"),
     "an option": (RUN.replace("trainer =", "train|er ="), "who reads the file"),
     "a used file": (PARTS.replace('"planc/gpus"', '"planc/|gpus"'), "planc/gpus", "21 gpus"),
     "a file that is not there": ('use "no|pe.plan"\n', "cannot be used", "no such file"),

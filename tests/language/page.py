@@ -15,7 +15,7 @@ from planc.facts.evidence import evidence_of
 from planc.facts.facts import FACTS
 from planc.kinds import all_kinds
 from planc.plan import coerce, evaluate, instance, merge, quantities, scope, solve
-from planc.plan.schema import ANNOUNCED, AUTO, DERIVED, SECTIONS, Field, Follows, Type
+from planc.plan.schema import AUTO, DERIVED, SECTIONS, Field, Follows, Type
 from planc.plan.units import CURRENCIES, PLAIN, UNITS, Dimension, name_of
 from planc.readers import config, json_text
 from planc.readers.model_types import TYPES
@@ -185,18 +185,13 @@ def _targets() -> str:
     return _rows(("target", "options"), *rows)
 
 
-def _announced() -> str:
-    names = ", ".join(f"`{name}`" for name in ANNOUNCED if name not in target_names())
-    return f"\n{names or 'there are none at present.'}\n\n"
-
-
 def _model_types() -> str:
     return "\n" + ", ".join(f"`{name}`" for name in sorted(TYPES)) + ".\n\n"
 
 
 _TABLES: dict[str, Callable[[], str]] = {
     "units": _units, "derived": _derived, "limits": _limits, "faults": _faults, "targets": _targets,
-    "announced": _announced, "model": _model_types,
+    "model": _model_types,
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ ERROR = Diagnostic("m", AT, code="PLN101", name="indivisible-world-size")
 WARNING = Diagnostic("m", AT, code="PLN203", name="idle-pipeline", severity=Severity.WARNING)
 INFO = Diagnostic("m", AT, code="PLN937", name="left-to-deepspeed-program", severity=Severity.INFO)
 LANGUAGE = Diagnostic("m", AT, code="PLN012", name="missing-field")
-UNWRITTEN = Diagnostic("m", AT, code="PLN018", name="unwritten-target", severity=Severity.WARNING)
+PARTLY = Diagnostic("m", AT, code="PLN043", name="partly-read-model", severity=Severity.WARNING)
 POLICY = Diagnostic("policy `house.fabric` forbids `x`", AT, code="PLN090", name="broken-policy")
 
 
@@ -43,7 +43,7 @@ POLICY = Diagnostic("policy `house.fabric` forbids `x`", AT, code="PLN090", name
         (ERROR, Selection(select=("PLN10",), ignore=("all",)), Severity.ERROR),
         (ERROR, Selection(select=("indivisible-world-size",), ignore=("PLN101",)), None),
         (LANGUAGE, Selection(select=(), ignore=("all",)), Severity.ERROR),
-        (UNWRITTEN, Selection(ignore=("PLN018",)), None),
+        (PARTLY, Selection(ignore=("PLN043",)), None),
         (POLICY, Selection(ignore=("house.fabric",)), None),
         (POLICY, Selection(ignore=("house.*",)), None),
         (POLICY, Selection(ignore=("lab.*", "house.torch")), Severity.ERROR),
