@@ -198,7 +198,8 @@ def test_slurm_is_asked_for_what_the_plan_says(tmp_path: Path) -> None:
             "--gpus-per-task=1",
             "--ntasks-per-node=1",
         } <= asked
-        assert {"--cpus-per-task=4", "--mem=8192"} <= asked
+        assert "--cpus-per-task=4" in asked
+        assert not any(word.startswith("--mem") for word in asked)
     assert len(lines) == 2
 
 
@@ -222,8 +223,7 @@ def test_pods_are_asked_for_what_the_plan_says(tmp_path: Path) -> None:
     for task in spec["tasks"]:
         (container,) = task["template"].spec.containers
         assert container.image == "train:1"
-        limits = {"cpu": "4000m", "memory": f"{8 * 2**30 // 10**6}M", "nvidia.com/gpu": "1"}
-        assert container.resources.limits == limits
+        assert container.resources.limits == {"nvidia.com/gpu": "1"}
         assert [mount.mount_path for mount in container.volume_mounts] == ["/dev/shm"]
 
 
