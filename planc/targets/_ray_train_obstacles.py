@@ -33,9 +33,9 @@ LEFT = fault(
     "Some written fields have no place in ray_train.py; the program, or who sends it, has to follow them.",
     why="Ray Train starts workers and keeps checkpoints; what they train is code of the program, and no job of Ray "
     "ends by the clock. The plan still checks and counts with these fields; nothing makes the run obey them.",
-    example=example(f"train {{ seed = 7 }}  emit = [ray-train]  {_SCRIPT}"),
-    instead=example(f"emit = [ray-train]  {_SCRIPT}"),
-    fix="nothing, if the program does as the plan says; the notes list the fields.",
+    example=example(f"emit = [ray-train]  {_SCRIPT}"),
+    instead=example(f"emit = [ray-train, deepspeed]  {_SCRIPT}"),
+    fix="emit the trainer too, whose file says them; or nothing, if the program does as the plan says.",
     source="ray/train/v2/api/config.py.",
     versions=_VERSIONS,
     severity=Severity.INFO,
