@@ -45,7 +45,8 @@ right:
   batches and recomputation (`refining.py`), and the plan.
 - `measuring/` reads what runs measured (`logs.py`, `tables.py`), and finds the factors by which a prediction differs.
 - `evidence/` is the record of a run that `planc attest` writes and `planc verify` compares: put together
-  (`statement.py`), in its one text (`canonical.py`), signed (`envelope.py`), read without being believed (`record.py`).
+  (`statement.py`), in its one text (`canonical.py`), signed (`envelope.py`), read without being believed (`record.py`);
+  `checkpoints/` reads what checkpoints say of themselves, and says whether a plan can go on from them.
 - `editing/` is what an editor shows: `roles.py` says what each token stands for, also in broken text, `checking.py`
   runs the pipeline block by block, and on both stand completion, hover, names and outline. `planc lsp` serves it.
 

@@ -6,7 +6,7 @@ the one text of a file's name, `folder.py` the content of a folder as a value. `
 `metric_files.py`, `metric_logs.py` and `software.py` read it.
 
 Nothing here opens a file: `commands/hashing.py` measures folders, `commands/reports.py` reads reports, and
-`commands/attest.py` and `verify.py` hand on what they found. What reads one kind of checkpoint is a function from the
-bytes of a header to a value, with a key of its own in the predicate; what compares two records starts from
-`record.statement_in`.
+`commands/checkpoints.py` hands down what opens a file, `commands/attest.py` and `verify.py` hand on what they found.
+`checkpoints/` says what checkpoints are and whether they fit a plan, `dataset_info.py` what data says of itself;
+`comparing.py` says what differs between two records.
 """
