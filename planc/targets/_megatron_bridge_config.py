@@ -144,7 +144,7 @@ KEYS: dict[str, Key] = {
     "ckpt-step": Key(("checkpoint.ckpt_step",)),
     "log-interval": Key(("logger.log_interval",)),
     "tensorboard-dir": Key(("logger.tensorboard_dir",)),
-    "profile": Key(("profiling.use_nsys_profiler",)),
+    "use-pytorch-profiler": Key(("profiling.use_pytorch_profiler",)),
     "profile-step-start": Key(("profiling.profile_step_start",)),
     "profile-step-end": Key(("profiling.profile_step_end",)),
     "profile-ranks": Key(("profiling.profile_ranks",)),
@@ -155,6 +155,7 @@ OTHERWISE_SAID = frozenset((
     "seq-length", "disable-bias-linear", "untie-embeddings-and-output-weights", "group-query-attention", "seed",
     "data-path", "bf16", "fp16", "loss-scale", "fp8-format", "fp8-recipe", "fp8-param-gather", "fp4-format",
     "fp4-recipe", "accumulate-allreduce-grads-in-fp32", "grad-reduce-in-bf16", "no-gradient-accumulation-fusion",
+    "profile",
 ))  # fmt: skip
 
 #: Flags whose fields a recipe has no place for: the target reports the plans that need them.

@@ -290,7 +290,8 @@ def _run(plan: Plan, facts: Facts) -> Iterator[Flag]:
     yield Flag("resume.directory", "load", saved if resumed is None else resumed)  # so that a restart goes on
     yield Flag("resume.directory", "exit-on-missing-checkpoint", resumed is not None)
     yield Flag("resume.step", "ckpt-step", written(plan, "resume.step"))
-    if "tensorboard" in (written(plan, "log.to") or ()):
+    # The trace of a profile goes to the same folder.
+    if "tensorboard" in (written(plan, "log.to") or ()) or written(plan, "profile.start") is not None:
         yield Flag("log.directory", "tensorboard-dir", written(plan, "log.directory"))
 
 

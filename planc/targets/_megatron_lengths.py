@@ -51,6 +51,7 @@ def length_flags(plan: Plan, facts: Facts) -> Iterator[Said]:
     start, length = _steps(plan, "profile.start"), _steps(plan, "profile.length")
     if start is not None and length is not None:
         yield "profile", "profile", True
+        yield "profile", "use-pytorch-profiler", True  # else an nsys in front of the command is waited for
         yield "profile.start", "profile-step-start", start
         yield "profile.length", "profile-step-end", start + length
         yield "profile.ranks", "profile-ranks", tuple(written(plan, "profile.ranks") or ()) or None

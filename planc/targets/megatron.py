@@ -73,7 +73,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         yield RUN.at(key_span(plan, "versions", KEY), late.message, help=(late.help,))
     yield from _check_needed(plan, found)
     said = {flag.path for flag in found} | {obstacle.path for obstacle in obstacles(plan, facts)} | _FOLLOWED
-    if "log.directory" in said and tuple(written(plan, "log.to")) == ("tensorboard",):
+    if "log.directory" in said and tuple(written(plan, "log.to") or ()) == ("tensorboard",):
         said.add("log.to")
     yield from check_left(plan, "megatron", LEFT, said)
 
@@ -116,6 +116,8 @@ def _check_needed(plan: Plan, found: tuple[Flag, ...]) -> Iterator[Diagnostic]:
         for names, path in _NEEDED
         if has.isdisjoint(names) and (path is None or is_unset(plan, path))  # a field may have a fault of its own
     ]
+    if "use-pytorch-profiler" in has and "tensorboard-dir" not in has:
+        needed.append("`--tensorboard-dir`, where the trace of the profile goes")
     if written(plan, "model.positions") == "rope" and _BASE not in has:
         needed.append(f"`--{_BASE}` (10000 unless it is stated)")
     if plan.emits("slurm") and "requeue" in (written(plan, "launch.slurm") or {}) and _END not in has:
