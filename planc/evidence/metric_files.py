@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -68,6 +69,8 @@ def read_trainer_state(text: str) -> Iterator[Value]:
 
 def number_of(value: Any, is_text: bool = False) -> float | int | None:
     """The number that a value is; of texts only those that JSON has no number for, unless all is text there."""
+    if isinstance(value, int) and 1024 <= value.bit_length():  # larger than any number of floating point
+        return math.inf if 0 < value else -math.inf
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and (is_text or value.strip().lower() in _NOT_FINITE):

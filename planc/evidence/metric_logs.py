@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from planc.evidence.metrics import Value
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
-_NUMBER = r"[+-]?(?:\d[\d,]*\.?\d*(?:[eE][+-]?\d+)?|(?:nan|inf|NAN|INF)(?![a-zA-Z]))"
+# Nothing here goes back over what it has read: a line of a log may be anything, and 64 KiB long.
+_NUMBER = r"[+-]?+(?>\d[\d,]*+\.?+\d*+(?:[eE][+-]?\d++)?+|(?:nan|inf|NAN|INF)(?![a-zA-Z]))"
+_PLAIN = re.compile(rf"({_NUMBER})([KMBTPE]?)")
 _MEGATRON = re.compile(r"(?<!at )iteration\s+(\d{1,15})/\s*\d+ \|(.*)[|\n]")
 _MEGATRON_LOSS = re.compile(r"(?:validation|test) loss at iteration (\d{1,15})( on \w+ set)?\s*\|(.*)[|\n]")
-_MEGATRON_PART = re.compile(rf"\s*([^:|]+?)\s*:\s*({_NUMBER})\s*")
 _NANOTRON = re.compile(r"iteration: (\d{1,15}) / \d+ \|(.*)[|\n]")
-_NANOTRON_PART = re.compile(rf"\s*([^:|]+?): ({_NUMBER})([KMBTPE]?)\s*")
 _THOUSANDS = {letter: 1000**power for power, letter in enumerate(("", *"KMBTPE"))}
 _TORCHTITAN = re.compile(r"(?:(validate) )?step:\s*(\d{1,15})\s+(loss:.*)\s")
-_TORCHTITAN_PART = re.compile(rf"(\w+):\s*({_NUMBER})(\w*%?)(?=[\s(])")
-_TRAINER = re.compile(r"\{('[^{}]*'epoch'[^{}]*)\}")
+_TORCHTITAN_PART = re.compile(rf"\b(\w++):\s*+({_NUMBER})(\w*+%?+)(?=[\s(])")
+_TRAINER = re.compile(r"\{('[^{}]*+)\}")
 _TRAINER_PART = re.compile(rf"'([^']+)': ('?)({_NUMBER})\2(?=, |$)")
 
 
@@ -45,18 +45,25 @@ def _megatron(line: str) -> Iterator[Value]:
         found = pattern.search(line)
         if found is not None:
             group = found[2] or "" if pattern is _MEGATRON_LOSS else ""
-            for part in found[found.lastindex or 0].split("|"):
-                match = _MEGATRON_PART.fullmatch(part)
-                if match is not None:
-                    yield Value(f"{match[1]}{group}", _number(match[2]), int(found[1]))
+            for name, number, letter in _parts(found[found.lastindex or 0]):
+                if not letter:
+                    yield Value(f"{name}{group}", number, int(found[1]))
 
 
 def _nanotron(line: str) -> Iterator[Value]:
     found = _NANOTRON.search(line)
-    for part in found[2].split("|") if found is not None else ():
-        match = _NANOTRON_PART.fullmatch(part)
-        if match is not None and found is not None:
-            yield Value(match[1], _number(match[2]) * _THOUSANDS[match[3]], int(found[1]))
+    if found is not None:
+        for name, number, letter in _parts(found[2]):
+            yield Value(name, number * _THOUSANDS[letter], int(found[1]))
+
+
+def _parts(text: str) -> Iterator[tuple[str, float, str]]:
+    """Name, number and the letter behind it, of each part between bars that has these."""
+    for part in text.split("|"):
+        name, _, value = part.partition(":")
+        match = _PLAIN.fullmatch(value.strip())
+        if match is not None and name.strip():
+            yield name.strip(), _number(match[1]), match[2]
 
 
 def _torchtitan(line: str) -> Iterator[Value]:
@@ -68,10 +75,10 @@ def _torchtitan(line: str) -> Iterator[Value]:
 
 
 def _trainer(line: str) -> Iterator[Value]:
-    found = _TRAINER.search(line)
-    if found is not None:
-        for match in _TRAINER_PART.finditer(found[1]):
-            yield Value(match[1], _number(match[3]), None)
+    for found in _TRAINER.finditer(line):
+        if "'epoch'" in found[1]:
+            for match in _TRAINER_PART.finditer(found[1]):
+                yield Value(match[1], _number(match[3]), None)
 
 
 def _number(text: str) -> float:

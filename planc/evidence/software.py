@@ -16,7 +16,7 @@ _REPORTS = tuple(
         (r"DeepSpeed info: version=", "deepspeed"),
         (r"torchtitan version: ", "torchtitan"),
         (r"\bNCCL version ", "nccl"),
-        (r"\bPyTorch version(?: \([^)]*\))?: ", "torch"),
+        (r"\bPyTorch version(?: \([^)]{0,80}\))?: ", "torch"),
         (r"\bCUDA used to build PyTorch: ", "cuda"),
         (r"\bcuDNN version: ", "cudnn"),
         (r"\bNvidia driver version: ", "nvidia-driver"),
