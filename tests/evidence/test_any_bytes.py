@@ -105,8 +105,8 @@ def test_lines_of_a_log(line: str) -> None:
 
 
 LONG = (
-    "9", "9,", "x", "iteration ", " iteration 1/1 | a", "iteration: 1 / 1 | ", "{'", "'epoch'", "{'epoch': 1", "a.", " ",
-    "'a': 1, ", "a: 1", "a:", "PyTorch version (", "\t", "step: 1 loss:", "validation loss at iteration 1 on a set | ",
+    "9", "9,", "x", "iteration ", " iteration 1/1 | a", "iteration: 1 / 1 | ", "{'", "'epoch'", "{'epoch': 1", "a.",
+    " ", "'a': 1, ", "a: 1", "a:", "PyTorch version (", "step: 1 loss:", "validation loss at iteration 1 on a set|",
 )  # fmt: skip
 
 
