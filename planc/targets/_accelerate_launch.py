@@ -12,7 +12,8 @@ from planc.targets._launch import option, written
 def chosen_backend(plan: Plan) -> str:
     """The backend whose file a script uses: the option of `accelerate`, else by stage and by what can say the plan.
 
-    Without shards that is DDP, unless the plan emits `deepspeed` too; at stage 1 DeepSpeed; from stage 2 on FSDP2.
+    Without shards that is DDP, unless the plan emits `deepspeed` too; at stage 1 DeepSpeed; from stage 2 on FSDP2, unless
+    the Hugging Face Trainer is to read DeepSpeed's file, which nobody would read under FSDP2.
     """
     chosen = option(plan, "accelerate", "backend")
     if chosen is not None:
@@ -20,7 +21,8 @@ def chosen_backend(plan: Plan) -> str:
     stage = written(plan, "shard.stage")
     if stage == 1 or (stage == 0 and plan.emits("deepspeed")):
         return DEEPSPEED
-    first = DDP if stage == 0 else FSDP2
+    for_trainer = option(plan, "deepspeed", "trainer") == "hf"
+    first = DDP if stage == 0 else DEEPSPEED if for_trainer and not obstacles(plan, DEEPSPEED) else FSDP2
     return DEEPSPEED if obstacles(plan, first) and not obstacles(plan, DEEPSPEED) else first
 
 
