@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from planc.commands.main import main
 from planc.evidence.metric_files import read_trainer_state
 from planc.evidence.metric_logs import values_in
 from planc.evidence.metrics import Value
 from planc.evidence.software import versions_in
 from tests.commands.evidence import attest, fill, statement, verify
-from tests.consumers.running import needs
+from tests.consumers.running import PLANS, needs, ran
 
 pytestmark = pytest.mark.consumer
 
@@ -84,6 +85,36 @@ def test_openssl_verifies_the_signature_and_sha256sum_the_files(folder: Path) ->
         assert subprocess.run([*call, "-sigfile", "signature"], capture_output=True).returncode == status
     sums = "".join(f"{each['digest']['sha256']}  {each['name']}\n" for each in json.loads(payload)["subject"])
     subprocess.run(["sha256sum", "--check", "--strict"], cwd=folder / "ckpt", input=sums.encode(), check=True)
+
+
+@needs("torch")
+def test_a_run_from_its_plan_to_its_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Compiled, trained by what was compiled, recorded, verified; and no longer verified after one byte was changed."""
+    plan, record, key = str(PLANS / "recorded.plan"), str(tmp_path / "record.json"), str(tmp_path / "key.pub")
+    fill(tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    assert main(["compile", plan, "-o", str(tmp_path / "compiled")]) == 0
+    ranks = ran(tmp_path / "compiled" / "recorded" / "torchrun.sh", str(out))
+    assert [rank["rank"] for rank in ranks] == [0, 1]
+    made = ["--checkpoint", str(out / "step_3"), "--metrics", str(out / "metrics.jsonl")]
+    assert main(["attest", plan, *made, "-o", record, "--sign", str(tmp_path / "key.pem")]) == 0
+    predicate = statement(tmp_path / "record.json")["predicate"]
+    manifest = json.loads((tmp_path / "compiled" / "recorded" / "planc.manifest.json").read_text())
+    assert (predicate["emitted"], predicate["plan"]["sha256"]) == (manifest["files"], manifest["plan"]["sha256"])
+    loss = predicate["metrics"][0]["values"]["loss"]
+    assert (loss["final"], loss["count"]) == ({"value": ranks[0]["losses"][-1], "step": 3}, 3)
+    (found,) = predicate["checkpoint"]["found"]
+    assert (found["format"], found["parameters"]) == ("dcp", ranks[0]["parameters"])
+    check = ["verify", record, *made, "--plan", plan, "--key", key]
+    assert main(check) == 0
+    shard = out / "step_3" / "__1_0.distcp"
+    content = bytearray(shard.read_bytes())
+    content[-1] ^= 1
+    shard.write_bytes(content)
+    capsys.readouterr()
+    assert main(check) == 1
+    assert "differs: checkpoint: `__1_0.distcp` has other content: SHA-256 " in capsys.readouterr().out
 
 
 def of_log(text: str) -> list[Value]:
