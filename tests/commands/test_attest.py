@@ -227,6 +227,14 @@ def test_a_digest_that_is_only_stated(folder: Path) -> None:
     assert "whether the dataset has the digest that is stated: it is no SHA-256" in part["not_recorded"]
 
 
+def test_where_nothing_differs_there_is_nothing_to_allow(folder: Path) -> None:
+    assert attest() == 0
+    first = (folder / "record.json").read_bytes()
+    assert attest("--allow-differences", "--force") == 0
+    assert (folder / "record.json").read_bytes() == first
+    assert predicate(folder)["checkpoint"]["differences"] == []
+
+
 def test_a_plan_with_errors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "run.plan").write_text(PLAN.replace("model = small", "model = smal"))
     assert attest("--color", "always") == 1
