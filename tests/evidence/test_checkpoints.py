@@ -190,6 +190,14 @@ def test_deepspeed_of_which_a_file_is_missing() -> None:
     assert only(files).faults[-1] == "and 5 more are"
 
 
+def test_groups_of_ranks_that_share_have_files_of_one_group() -> None:
+    config = {"zero_optimization": {"stage": 3, "mics_shard_size": 2}}
+    files = {name: content for name, content in zero(sharing=2).items() if "optim" in name}
+    files["global_step5/mp_rank_00_model_states.pt"] = states(SHAPES, sharing=8, ds_config=config)
+    one = only(files)
+    assert (one.faults, one.layout["sharing"]) == ((), 8)
+
+
 def test_deepspeed_with_experts_in_files_of_their_own_is_not_counted() -> None:
     one = only(zero() | {"global_step5/layer_0_expert_1_mp_rank_00_model_states.pt": b""})
     assert one.parameters is None
@@ -284,7 +292,7 @@ def test_nothing_that_a_pickle_names_is_called(tmp_path: Path) -> None:
     content = pickle.dumps({"state_dict_metadata": _Runs(path)})
     value = pickles.fields(pickles.read(content))["state_dict_metadata"]
     assert value.name == "posix.mkdir"
-    assert found({".metadata": content, "__0_0.distcp": b""}) == ()
+    assert only({".metadata": content, "__0_0.distcp": b""}).parameters is None
     only({"mp_rank_00_model_states.pt": saved({"module": _Runs(path)})})
     assert not path.exists()
     pickle.loads(content)
@@ -337,6 +345,12 @@ def test_a_pickle_that_no_trainer_writes(content: bytes) -> None:
         assert str(reason)
     else:
         assert pickles.fields(value) == {}
+
+
+@pytest.mark.parametrize("body", [b"]", b")\x85", b"N\x94", b"}"])
+def test_a_pickle_that_makes_too_much(body: bytes) -> None:
+    with pytest.raises(Unreadable, match="makes more"):
+        pickles.read(b"\x80\x04" + body * 6_100_000 + b".")
 
 
 def test_a_deep_pickle_and_one_that_holds_itself_are_read() -> None:

@@ -9,8 +9,8 @@ from planc.evidence.checkpoints import pickled
 from planc.evidence.checkpoints.found import Unreadable
 from planc.evidence.checkpoints.pickled import Made
 
-#: Bytes of a pickle that is read, which take some ten seconds.
-MOST_BYTES = 64 << 20
+#: Bytes of a pickle that is read.
+MOST_BYTES = 32 << 20
 
 #: Bytes that are read at once, of which the list of an archive's contents is the most.
 _MOST_AT_ONCE = 16 << 20

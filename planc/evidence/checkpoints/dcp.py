@@ -15,6 +15,9 @@ from planc.evidence.checkpoints.tensors import Tensor
 
 METADATA = ".metadata"
 
+#: The first field of what is pickled; the next is `planner_data`.
+_LIST = "state_dict_metadata"
+
 _FILE = re.compile(r"__(\d{1,9})_\d{1,9}\.distcp")
 
 _TENSOR = "torch.distributed.checkpoint.metadata.TensorStorageMetadata"
@@ -41,11 +44,12 @@ def is_file(name: str) -> bool:
 
 def read(content: bytes) -> tuple[Tensor, ...]:
     """The tensors of the model in a `.metadata`, in the order in which it has them."""
-    metadata = pickled.fields(pickled.read(content))
-    if "state_dict_metadata" not in metadata:
+    value = pickled.read_between(content, _LIST, "planner_data")
+    listed = pickled.fields(value).get(_LIST, value)
+    if not isinstance(listed, pickled.Made) or listed.name != "dict":
         raise Unreadable("its `.metadata` does not list tensors")
     found = []
-    for name, value in pickled.entries(metadata["state_dict_metadata"]):
+    for name, value in pickled.entries(listed):
         if isinstance(name, str) and isinstance(value, pickled.Made) and value.name == _TENSOR:
             shape = pickled.whole_numbers(pickled.fields(value).get("size"))
             if shape is None:

@@ -69,6 +69,12 @@ def stated(content: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
+def shares_in_groups(content: Mapping[str, Any]) -> bool:
+    """Whether groups of ranks share the states (MiCS), so that there are files of the ranks of one group alone."""
+    size = pickled.fields(pickled.fields(content.get("ds_config")).get("zero_optimization")).get("mics_shard_size")
+    return type(size) is int and 0 < size
+
+
 def counted(content: Mapping[str, Any], files: Iterable[str], ranks: int) -> Count:
     """The parameters of the model, from the shapes that the first rank lists; each stands there whole, and once."""
     if 1 < ranks:

@@ -92,7 +92,8 @@ class _Look:
         layout = dict(names.layout) | stated
         count = Count(None) if reason else deepspeed.counted(content, self._folders[folder], layout["model_parallel"])
         faults = () if is_universal else _lacking(names.missing)
-        for axis, size in () if is_universal else names.layout.items():
+        may_differ = is_universal or deepspeed.shares_in_groups(content)
+        for axis, size in () if may_differ else names.layout.items():
             if axis in stated and stated[axis] != size:
                 wrote = f"it was written by {count_text(stated[axis])} {_RANKS[axis]}"
                 faults = (*faults, f"{wrote}, and has files of {count_text(size)}")

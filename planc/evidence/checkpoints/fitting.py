@@ -8,6 +8,7 @@ from typing import Any
 from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.text import visible
 from planc.evidence.checkpoints.found import Found
+from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 
@@ -52,11 +53,11 @@ def counts(plan: Plan, facts: Facts) -> tuple[int, ...]:
     ):
         return ()
     own, embedding, hidden, vocab = known
-    padded = facts["parallel.padded_vocab"]
-    more = hidden * (padded - vocab) if isinstance(padded, int) else 0
+    padded = (Facts(plan, engine)["parallel.padded_vocab"] for engine in engines(plan))
+    more = [0, *(hidden * (rows - vocab) for rows in padded if isinstance(rows, int))]
     if facts["model.tied"] is True:
-        return tuple(dict.fromkeys((own, own + embedding, own + more, own + embedding + 2 * more)))
-    return tuple(dict.fromkeys((own, own + 2 * more)))
+        return tuple(dict.fromkeys(count for each in more for count in (own + each, own + embedding + 2 * each)))
+    return tuple(dict.fromkeys(own + 2 * each for each in more))
 
 
 def sizes(plan: Plan, facts: Facts) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ of the pickle and no faster: dicts are lists of pairs, so that nothing is hashed
 from __future__ import annotations
 
 import pickletools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from planc.evidence.checkpoints.found import Unreadable
@@ -24,7 +24,7 @@ class Made:
     def __init__(self, name: str, arguments: Any = ()) -> None:
         self.name = name
         self.arguments = arguments
-        self.items: list[Any] = []
+        self.items: Sequence[Any] = ()
         self.state: Any = None
 
 
@@ -36,8 +36,20 @@ class _Name(str):
 
 def read(content: bytes) -> Any:
     """The value of a pickle; Unreadable if it is none, or uses what no checkpoint does."""
+    return _run(content, ("", ""))
+
+
+def read_between(content: bytes, key: str, following: str) -> Any:
+    """The value of one key of a dict, read as far as the next key: what comes behind it is often most of a pickle.
+
+    The value of the whole pickle where these keys do not stand one behind the other.
+    """
+    return _run(content, (key, following))
+
+
+def _run(content: bytes, between: tuple[str, str]) -> Any:
     try:
-        return _Machine().run(content)
+        return _Machine().run(content, between)
     except Unreadable:
         raise
     except (ValueError, IndexError, KeyError, OverflowError, TypeError) as error:
@@ -71,6 +83,10 @@ def whole_numbers(value: Any) -> tuple[int, ...] | None:
 #: Dimensions of a tensor; PyTorch has 64 at most.
 _MOST_DIMENSIONS = 64
 
+#: Things that a pickle makes or keeps, each a hundred bytes or so: a hostile one makes one by each byte, and the
+#: `.metadata` of a checkpoint by seven.
+_MOST_THINGS = 6_000_000
+
 _MARK = object()
 
 
@@ -85,10 +101,18 @@ class _Machine:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
 
-    def run(self, content: bytes) -> Any:
+    def run(self, content: bytes, between: tuple[str, str]) -> Any:
+        key, following = between
+        left = _MOST_THINGS
         for opcode, argument, _ in pickletools.genops(content):
             name = opcode.name
+            if name in _MAKING:
+                left -= 1
+                if left < 0:
+                    raise Unreadable("its pickle makes more than any checkpoint's")
             if name in _PUSHED:
+                if following and argument == following and self.stack[-2:-1] == [key]:
+                    return self.stack[-1]
                 self.stack.append(argument)
             elif name == "STOP":
                 return self.stack.pop()
@@ -113,6 +137,13 @@ class _Machine:
         if not isinstance(value, Made):
             raise Unreadable("its pickle adds to what holds nothing")
         return value
+
+    def inside(self) -> list[Any]:
+        """What the topmost value holds, to be added to."""
+        value = self.top()
+        if not isinstance(value.items, list):
+            value.items = []
+        return value.items
 
 
 def _global(machine: _Machine, argument: str) -> None:
@@ -152,24 +183,24 @@ def _tuple_of(count: int) -> Any:
 
 def _append(machine: _Machine, argument: None) -> None:
     value = machine.stack.pop()
-    machine.top().items.append(value)
+    machine.inside().append(value)
 
 
 def _appends(machine: _Machine, argument: None) -> None:
     values = machine.marked()
-    machine.top().items.extend(values)
+    machine.inside().extend(values)
 
 
 def _set_item(machine: _Machine, argument: None) -> None:
     value, key = machine.stack.pop(), machine.stack.pop()
-    machine.top().items.append((key, value))
+    machine.inside().append((key, value))
 
 
 def _set_items(machine: _Machine, argument: None) -> None:
     values = machine.marked()
     if len(values) % 2:
         raise Unreadable("its pickle has a key without a value")
-    machine.top().items.extend(zip(values[::2], values[1::2], strict=True))
+    machine.inside().extend(zip(values[::2], values[1::2], strict=True))
 
 
 def _dict(machine: _Machine, argument: None) -> None:
@@ -195,6 +226,12 @@ def _put(machine: _Machine, argument: int) -> None:
 def _memoize(machine: _Machine, argument: None) -> None:
     machine.memo[len(machine.memo)] = machine.stack[-1]
 
+
+#: Opcodes that make or keep something, by one or two bytes.
+_MAKING = frozenset({
+    "EMPTY_DICT", "EMPTY_LIST", "EMPTY_SET", "FROZENSET", "REDUCE", "NEWOBJ", "BINPERSID", "GLOBAL", "STACK_GLOBAL",
+    "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "BINPUT", "LONG_BINPUT", "MEMOIZE", "SETITEM", "BINFLOAT",
+})  # fmt: skip
 
 #: Opcodes whose value is their argument.
 _PUSHED = frozenset({
