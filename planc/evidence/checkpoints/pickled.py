@@ -106,21 +106,22 @@ class _Machine:
         left = _MOST_THINGS
         for opcode, argument, _ in pickletools.genops(content):
             name = opcode.name
-            if name in _MAKING:
-                left -= 1
-                if left < 0:
-                    raise Unreadable("its pickle makes more than any checkpoint's")
             if name in _PUSHED:
                 if following and argument == following and self.stack[-2:-1] == [key]:
                     return self.stack[-1]
                 self.stack.append(argument)
+                continue
+            if name in _MAKING:
+                left -= 1
+                if left < 0:
+                    raise Unreadable("its pickle makes more than any checkpoint's")
+            step = _STEPS.get(name)
+            if step is not None:
+                step(self, argument)
             elif name == "STOP":
                 return self.stack.pop()
             else:
-                step = _STEPS.get(name)
-                if step is None:
-                    raise Unreadable(f"its pickle has {name}, which no checkpoint needs")
-                step(self, argument)
+                raise Unreadable(f"its pickle has {name}, which no checkpoint needs")
         raise Unreadable("its pickle has no end")
 
     def marked(self) -> list[Any]:
@@ -172,11 +173,9 @@ def _build(machine: _Machine, argument: None) -> None:
 
 def _tuple_of(count: int) -> Any:
     def step(machine: _Machine, argument: None) -> None:
-        taken = machine.stack[len(machine.stack) - count :]
-        if len(taken) < count or any(value is _MARK for value in taken):
+        if len(machine.stack) < count:
             raise Unreadable("its pickle takes more than it has put down")
-        del machine.stack[len(machine.stack) - count :]
-        machine.stack.append(tuple(taken))
+        machine.stack[-count:] = (tuple(machine.stack[-count:]),)
 
     return step
 
@@ -230,7 +229,7 @@ def _memoize(machine: _Machine, argument: None) -> None:
 #: Opcodes that make or keep something, by one or two bytes.
 _MAKING = frozenset({
     "EMPTY_DICT", "EMPTY_LIST", "EMPTY_SET", "FROZENSET", "REDUCE", "NEWOBJ", "BINPERSID", "GLOBAL", "STACK_GLOBAL",
-    "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "BINPUT", "LONG_BINPUT", "MEMOIZE", "SETITEM", "BINFLOAT",
+    "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "BINPUT", "LONG_BINPUT", "MEMOIZE", "SETITEM",
 })  # fmt: skip
 
 #: Opcodes whose value is their argument.
