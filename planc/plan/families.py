@@ -17,3 +17,14 @@ LAYER_CLASSES: dict[str, str] = {
     "qwen3_moe": "Qwen3MoeDecoderLayer", "smollm3": "SmolLM3DecoderLayer", "stablelm": "StableLmDecoderLayer",
     "starcoder2": "Starcoder2DecoderLayer",
 }  # fmt: skip
+
+_MOST = 40  # letters of a name that is compared
+
+
+def nearest_family(name: str) -> str | None:
+    """The family that a name which is none was probably meant to be, or None."""
+    if name in LAYER_CLASSES or _MOST < len(name):
+        return None
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name.lower(), LAYER_CLASSES, 1, 0.8)), None)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planc.facts.facts import Facts
-from planc.plan.families import LAYER_CLASSES
+from planc.plan.families import LAYER_CLASSES, nearest_family
 from planc.plan.model import Plan
 from planc.plan.units import EPOCHS
 from planc.targets._deepspeed_schedule import Obstacle as Length
@@ -159,7 +159,9 @@ def _layer_obstacles(plan: Plan) -> Iterator[Obstacle]:
     known = family in LAYER_CLASSES or bool(option(plan, "lightning", "layer"))
     faulty = any(written(plan, path) is None and not is_unset(plan, path) for path in ("model", "model.family"))
     if not known and not faulty:
-        help = 'write `lightning { layer = "..." }`, the name of the class, or a `family`'
+        near = None if family is None else nearest_family(family)
+        named = "a `family`" if near is None else f'`family = "{near}"`'
+        help = f'write `lightning {{ layer = "..." }}`, the name of the class, or {named}'
         yield Obstacle("model", "nothing says which class the model's layers are", help)
 
 

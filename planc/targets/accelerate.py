@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.facts.facts import Facts
+from planc.plan.families import nearest_family
 from planc.plan.model import Plan
 from planc.plan.schema import Field, Type
 from planc.targets._accelerate_config import config, layer_class
@@ -97,6 +98,7 @@ LEFT = fault(
     severity=Severity.INFO,
 )
 
+_OWN_CLASS = 'write `accelerate { layer_class = "..." }`, the name of the class, if the model does not name it'
 _KINDS = {"layout": LAYOUT, "sharding": SHARDING, "precision": PRECISION}
 
 
@@ -107,19 +109,23 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     for obstacle in found:
         yield _KINDS[obstacle.kind].at(plan[obstacle.path].span, obstacle.message, help=(obstacle.help,))
     choice = choice_of(plan, "accelerate")
-    if (
-        choice is not None
-        and not found
-        and backend in (FSDP1, FSDP2)
-        and layer_class(plan) is None
-        and is_unset(plan, "model.family")
-    ):
-        yield LAYER_CLASS.at(
-            plan["model"].span, "the class of the repeated layer is not known", "no `family`",
-            help=('write `family = "llama"` or the like in the model',),
-        )  # fmt: skip
+    if choice is not None and not found and backend in (FSDP1, FSDP2) and layer_class(plan) is None:
+        yield from _check_family(plan)
     yield from check_launch(plan, "accelerate")
     yield from check_left(plan, "accelerate", LEFT, _said(plan, backend))
+
+
+def _check_family(plan: Plan) -> Iterator[Diagnostic]:
+    """What is to be said of a plan without a class: no family, or one of which no class is known."""
+    family, message = written(plan, "model.family"), "the class of the repeated layer is not known"
+    if family is not None:
+        near = nearest_family(family)
+        help = f'write `family = "{near}"`, or `accelerate {{ layer_class = "..." }}`' if near else _OWN_CLASS
+        label = f"did you mean `{near}`?" if near else "unknown `family`"
+        yield LAYER_CLASS.at(plan["model.family"].span, message, label, help=(help,))
+    elif is_unset(plan, "model.family"):
+        help = 'write `family = "llama"` or the like in the model'
+        yield LAYER_CLASS.at(plan["model"].span, message, "no `family`", help=(help,))
 
 
 def _said(plan: Plan, backend: str) -> set[str]:

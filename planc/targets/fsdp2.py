@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Fault, Severity
 from planc.facts.facts import Facts
+from planc.plan.families import nearest_family
 from planc.plan.model import Plan
 from planc.plan.schema import Field, Type
 from planc.targets._faults import UNLIKE_NODES, example, fault
@@ -187,11 +188,13 @@ def _check_family(plan: Plan) -> Iterator[Diagnostic]:
     if choice is None or _is_faulty(plan, "model.family", "model", "parallel.tensor"):
         return
     known = f"known are {', '.join(f'`{name}`' for name in sorted(SPLITS))}"
+    near = None if family is None else nearest_family(family)
+    unknown, not_split = (f"did you mean `{near}`?",) * 2 if near else ("unknown `family`", "not this `family`")
     if tensor is not None and 1 < tensor and (family not in SPLITS or option(plan, "fsdp2", "layers") is not None):
         yield FAMILY.at(
             plan["parallel.tensor"].span,
             "nothing says how tensor ranks split this model",
-            "no `family`" if family is None else "a path alone does not" if family in SPLITS else "not this `family`",
+            "no `family`" if family is None else "a path alone does not" if family in SPLITS else not_split,
             help=("write `tensor = 1`, or the `family` of a model of transformers",),
             notes=(known,),
         )
@@ -199,7 +202,7 @@ def _check_family(plan: Plan) -> Iterator[Diagnostic]:
         yield FAMILY.at(
             plan["model"].span,
             "nothing says where the model keeps its layers",
-            "no `family`" if family is None else "unknown `family`",
+            "no `family`" if family is None else unknown,
             help=('write `emit = [fsdp2 { layers = "model.layers" }]`, or a `family`',),
             notes=(f"known are {', '.join(f'`{name}`' for name in sorted(LAYERS))}",),
         )

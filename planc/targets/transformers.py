@@ -14,7 +14,7 @@ from typing import Any
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.facts.facts import Facts
-from planc.plan.families import LAYER_CLASSES
+from planc.plan.families import LAYER_CLASSES, nearest_family
 from planc.plan.model import Plan
 from planc.plan.schema import Field, Type
 from planc.plan.units import EPOCHS
@@ -109,6 +109,21 @@ PATH = fault(
     severity=Severity.WARNING,
 )
 
+FAMILY = fault(
+    "PLN938",
+    "unknown-family-for-trainer",
+    "The model's `family` is none that planc knows, so that the arguments name no class of layers.",
+    why="FSDP wraps the class that the arguments name, else the one that the model names itself, as the models of "
+    "transformers do. A model that names none becomes one unit, all of whose weights are gathered at once; and where "
+    "the name is a slip, nothing else that follows from the family is known either.",
+    example=example(f"shard {{ stage = 3 }}  {_EMIT}").replace('"llama"', '"lama"'),
+    instead=example(f"shard {{ stage = 3 }}  {_EMIT}"),
+    fix="correct the name; nothing, if the model is of transformers or names the class in `_no_split_modules`.",
+    source="accelerate/utils/dataclasses.py, set_auto_wrap_policy; transformers/training_args.py, _process_fsdp_args.",
+    versions=_VERSIONS,
+    severity=Severity.INFO,
+)
+
 _KINDS = {"layout": LAYOUT, "memory": MEMORY, "course": COURSE}
 
 #: Targets whose scripts put the path before the program's arguments.
@@ -126,8 +141,20 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             yield LAYOUT.at(choice.span, obstacle.message, help=(obstacle.help,))
         else:
             yield _KINDS[obstacle.kind].at(plan[obstacle.path].span, obstacle.message, help=(obstacle.help,))
+    yield from _check_family(plan)
     yield from _check_path(plan)
     yield from check_left(plan, "transformers", LEFT, _said(plan))
+
+
+def _check_family(plan: Plan) -> Iterator[Diagnostic]:
+    """A family without a known class, where FSDP2 wraps the layers."""
+    family = written(plan, "model.family")
+    if not plan.emits("transformers") or backend_of(plan) != FSDP2 or family is None or family in LAYER_CLASSES:
+        return
+    near = nearest_family(family)
+    label = f"did you mean `{near}`?" if near else "the model has to name it"
+    help = (f'write `family = "{near}"`',) if near else ()
+    yield FAMILY.at(plan["model.family"].span, "no class of layers is known of this `family`", label, help=help)
 
 
 def _check_path(plan: Plan) -> Iterator[Diagnostic]:
@@ -313,5 +340,5 @@ TARGET = Target(
             " program's arguments, where programs with `HfArgumentParser` look for it",
         ),
     ),
-    faults=(LAYOUT, MEMORY, COURSE, PATH, LEFT, UNLIKE_NODES),
+    faults=(LAYOUT, MEMORY, COURSE, FAMILY, PATH, LEFT, UNLIKE_NODES),
 )

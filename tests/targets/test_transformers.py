@@ -113,3 +113,18 @@ def test_scripts_hand_over_the_path(script: str, passes: bool, tmp_path: Path) -
     outcome = start(folder / script, "more", cwd=tmp_path)
     assert outcome.status == (2 if passes else 0)
     assert ("training_args.json" in outcome.stderr) == passes
+
+
+@pytest.mark.parametrize(
+    ("family", "stage", "label"),
+    [
+        ("lama", 3, "did you mean `llama`?"),
+        ("my_model", 2, "the model has to name it"),
+        ("my_model", 0, None),  # DDP wraps no layers
+        ("qwen3", 3, None),
+    ],
+)
+def test_a_family_without_a_known_class_is_advice(family: str, stage: int, label: str | None) -> None:
+    text = PLAN.format(rest=f"shard {{ stage = {stage} }}  emit = [transformers]").replace("llama", family)
+    found = [diagnostic for diagnostic in analysed(text).diagnostics if diagnostic.code == "PLN938"]
+    assert [diagnostic.primary.text for diagnostic in found] == [label] * (label is not None)
