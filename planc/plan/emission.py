@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.diagnostics.names import all_nearest
 from planc.plan import faults
@@ -14,7 +15,7 @@ from planc.plan.instance import Instance
 from planc.plan.model import Choice, Located, Origin, PolicyRule, Record, Unknown
 from planc.plan.naming import instead
 from planc.plan.policies import policy_rules
-from planc.plan.schema import TRAINERS, Field
+from planc.plan.schema import TARGET_ALIASES, TRAINERS, Field
 from planc.plan.scope import Scope, lookup
 from planc.plan.shape import BROKEN, NOWHERE, Shape, head_of
 from planc.source import Span
@@ -119,12 +120,13 @@ def _option(instance: Instance, shape: Shape, field: Field) -> Located:
 
 
 def _unknown_target(head: nodes.Name, names: tuple[str, ...]) -> Diagnostic:
-    near = all_nearest(head.text, sorted(names))
+    called = TARGET_ALIASES.get(head.text.lower().replace("_", "-"), ())
+    near = tuple(name for name in called if name in names) or all_nearest(head.text, sorted(names))
     return faults.UNKNOWN_TARGET.at(
         head.span,
         f"unknown target `{head.text}`",
         "no such target",
-        help=(f"did you mean `{near[0]}`?",) if near else (),
+        help=(f"did you mean {either([f'`{name}`' for name in (near if called else near[:1])])}?",) if near else (),
         notes=(f"the targets are {', '.join(f'`{name}`' for name in names)}",),
         fixes=instead(head.span, near),
     )

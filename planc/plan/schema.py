@@ -546,6 +546,18 @@ TARGETS = (
     *TRAINERS, "torchrun", "deepspeed-launcher", "slurm", "kubernetes", "env", "ray-train", "skypilot", "torchx",
 )  # fmt: skip
 
+#: What people call a target, or what it writes for: the targets that may be meant.
+TARGET_ALIASES: dict[str, tuple[str, ...]] = {
+    "k8s": ("kubernetes",), "kube": ("kubernetes",), "kubeflow": ("kubernetes",), "pytorchjob": ("kubernetes",),
+    "sbatch": ("slurm",), "srun": ("slurm",), "sky": ("skypilot",), "ray": ("ray-train",),
+    "torch": ("torchrun", "fsdp2"), "pytorch": ("torchrun", "fsdp2"), "ddp": ("torchrun", "accelerate"),
+    "fsdp": ("fsdp2", "accelerate"), "hf": ("transformers", "accelerate"), "huggingface": ("transformers", "accelerate"),
+    "trainer": ("transformers",), "ds": ("deepspeed",), "zero": ("deepspeed",), "titan": ("torchtitan",),
+    "neox": ("gpt-neox",), "mcore": ("megatron",), "megatron-lm": ("megatron",), "bridge": ("megatron-bridge",),
+    "nemo": ("megatron-bridge",), "pl": ("lightning",), "pytorch-lightning": ("lightning",),
+    "environment": ("env",), "dotenv": ("env",),
+}  # fmt: skip
+
 #: Targets for which nobody takes a block of their name: `env { ... }` is `launch.env`.
 TARGET_BLOCKS = frozenset(TARGETS) - {"env"}
 

@@ -55,10 +55,10 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """A name that no folder or job should have; a plan that writes nothing may be called anything."""
     if not plan.targets or re.fullmatch(_USABLE, plan.name):
         return
-    usable = re.sub(_OTHER, "-", plan.name).strip("-.")[:_LONGEST].strip("-.")
+    usable = re.sub(_OTHER, "-", _unaccented(plan.name)).strip("-.")[:_LONGEST].strip("-.")
     wrong = next((character for character in plan.name if re.match(_OTHER, character)), None)
     if wrong is not None:
-        text = f"{wrong!a} is none of the letters, digits, `_`, `-` and `.`"
+        text = f"{wrong!r} is none of the letters, digits, `_`, `-` and `.`"
     elif _LONGEST < len(plan.name):
         text = f"{len(plan.name)} characters, at most {_LONGEST} are usable"
     else:
@@ -70,6 +70,13 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         help=(f'use `"{usable}"`',) if usable else (),
         fixes=(fix,) if usable else (),
     )
+
+
+def _unaccented(name: str) -> str:
+    """The name without the marks of its letters, which are no letters of a DNS label."""
+    from unicodedata import combining, normalize
+
+    return "".join(character for character in normalize("NFKD", name) if not combining(character))
 
 
 RULE = Rule(Severity.ERROR, "plan", check)

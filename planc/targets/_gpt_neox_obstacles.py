@@ -15,7 +15,7 @@ from planc.plan.units import EPOCHS, STEPS
 from planc.targets._deepspeed_schedule import Obstacle as ScheduleObstacle
 from planc.targets._deepspeed_schedule import course, steps_of
 from planc.targets._gpt_neox_config import OPTIMIZERS
-from planc.targets._launch import bare_starter, is_unset, written
+from planc.targets._launch import bare_starter, is_unset, starting_path, written
 
 #: What the DeepSpeed launcher hands on to other nodes (EXPORT_ENVS and the accelerator's export_envs).
 _CARRIED = ("MLFLOW", "PYTHON", "MV2", "UCX", "NCCL")
@@ -246,7 +246,7 @@ def _launch(plan: Plan) -> Iterator[Obstacle]:
     starter = bare_starter(plan)
     if starter is not None:
         message = f"`{starter}` starts the program without deepy.py, and so without gpt_neox.yml"
-        yield Obstacle("run", "launch.script", message, f"call gpt_neox.sh, and leave `{starter}` out")
+        yield Obstacle("run", starting_path(plan), message, f"call gpt_neox.sh, and leave `{starter}` out")
     if written(plan, "launch.restarts"):
         message = "the DeepSpeed launcher never starts failed workers again"
         yield Obstacle("run", "launch.restarts", message, "leave it out, and let the queue start the job again")

@@ -26,6 +26,15 @@ from planc.targets._faults import (
 #: Targets that start the program themselves; pods and other machines run a trainer's own script (PLN992, 994, 996).
 _STARTERS = frozenset(("accelerate", "deepspeed-launcher", "ray-train", "slurm", "torchrun"))
 
+#: Trainers that come with a program: what a checkout calls it.
+_PROGRAMS = {
+    "megatron": "pretrain_gpt.py", "nanotron": "run_train.py", "gpt-neox": "train.py",
+    "megatron-bridge": "scripts/training/run_recipe.py",
+}  # fmt: skip
+
+#: Trainers beside which a starter is refused, with a script as without one.
+_START_ALONE = ("gpt-neox", "megatron-bridge", "nanotron", "torchtitan")
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 #: Set or kept by the shell itself: a value given to them is refused, or gone at once (bash(1), Shell Variables).
@@ -91,13 +100,16 @@ def key_span(plan: Plan, path: str, key: str) -> Span:
 
 
 def bare_starter(plan: Plan, *passing: str) -> str | None:
-    """The first target that starts `launch.script` without what a trainer's own script passes to it; None without one.
+    """The first target that starts the program without what a trainer's own script passes to it; None without one.
 
     passing: launchers that pass it as well.
     """
-    if is_unset(plan, "launch.script"):
-        return None
     return next((choice.name for choice in plan.targets if choice.name in _STARTERS - {*passing}), None)
+
+
+def starting_path(plan: Plan) -> str:
+    """The field to blame for a program that is started otherwise than its trainer asks."""
+    return "emit" if is_unset(plan, "launch.script") else "launch.script"
 
 
 def check_nodes(plan: Plan, target: str) -> Iterator[Diagnostic]:
@@ -112,11 +124,7 @@ def check_nodes(plan: Plan, target: str) -> Iterator[Diagnostic]:
 def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
     """What is wrong with the cluster and with `launch` for a script of any launcher."""
     yield from check_nodes(plan, target)
-    choice = choice_of(plan, target)
-    if choice is not None and is_unset(plan, "launch.script"):
-        yield MISSING_SCRIPT.at(choice.span, f"`{target}` is emitted without `launch.script`", "starts nothing")
-    elif written(plan, "launch.script") == "":
-        yield MISSING_SCRIPT.at(plan["launch.script"].span, "`launch.script` is empty", "starts nothing")
+    yield from _check_script(plan, target)
     yield from check_variables(plan)
     if written(plan, "launch.container.image") is not None and not plan.emits(*_START_CONTAINERS):
         yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
@@ -191,6 +199,20 @@ def deepspeed_flags(plan: Plan) -> tuple[str, ...]:
     if flags is None and option(plan, "deepspeed", "trainer") == "hf" and not passes_arguments(plan):
         return ("--deepspeed",)
     return tuple(flags or ())
+
+
+def _check_script(plan: Plan, target: str) -> Iterator[Diagnostic]:
+    choice = choice_of(plan, target)
+    trainer = next((name for name in (target, *(each.name for each in plan.targets)) if name in _PROGRAMS), "")
+    help = (f'write `launch {{ script = "{_PROGRAMS.get(trainer, "train.py")}" }}`',)
+    if choice is not None and is_unset(plan, "launch.script"):
+        if target in _STARTERS and plan.emits(*_START_ALONE):
+            return  # a script would not help: that trainer refuses this target
+        message = f"`{target}` is emitted without `launch.script`"
+        yield MISSING_SCRIPT.at(choice.span, message, "starts nothing", help=help)
+    elif written(plan, "launch.script") == "":
+        span = plan["launch.script"].span
+        yield MISSING_SCRIPT.at(span, "`launch.script` is empty", "starts nothing", help=help)
 
 
 def _as_file(path: str) -> str:

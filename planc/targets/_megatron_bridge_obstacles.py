@@ -8,7 +8,7 @@ from typing import NamedTuple
 from planc.facts.facts import Facts
 from planc.plan.evaluate import version_key
 from planc.plan.model import Plan
-from planc.targets._launch import bare_starter, option, written
+from planc.targets._launch import bare_starter, option, starting_path, written
 from planc.targets._megatron_bridge_config import FINETUNE, Override, task
 from planc.targets._megatron_bridge_text import texts, words
 from planc.targets._megatron_flags import FSDP, fact
@@ -117,4 +117,4 @@ def _launch(plan: Plan) -> Iterator[Obstacle]:
     starter = bare_starter(plan)
     if starter is not None and not named:
         message = f"`{starter}` starts the program without the overrides"
-        yield Obstacle("launch.script", message, f"call megatron_bridge.sh, and leave `{starter}` out")
+        yield Obstacle(starting_path(plan), message, f"call megatron_bridge.sh, and leave `{starter}` out")

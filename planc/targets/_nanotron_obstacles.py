@@ -13,7 +13,7 @@ from planc.plan.model import Plan, Unknown
 from planc.plan.units import EPOCHS, STEPS
 from planc.targets._deepspeed_schedule import Obstacle as ScheduleObstacle
 from planc.targets._deepspeed_schedule import course, steps_of
-from planc.targets._launch import bare_starter, is_unset, written
+from planc.targets._launch import bare_starter, is_unset, starting_path, written
 from planc.targets._nanotron_config import STYLES
 
 
@@ -74,7 +74,7 @@ def _launch(plan: Plan) -> Iterator[Obstacle]:
     if starter is not None and not named:
         message = f"`{starter}` starts the program without nanotron.yaml"
         help = f'write `args = ["--config-file", ".../nanotron.yaml"]`, or leave `{starter}` out'
-        yield Obstacle("run", "launch.script", message, help)
+        yield Obstacle("run", starting_path(plan), message, help)
 
 
 def _layout(plan: Plan) -> Iterator[Obstacle]:

@@ -13,7 +13,7 @@ from planc.plan.model import Plan, Unknown
 from planc.plan.units import STEPS, Amount
 from planc.targets._deepspeed_schedule import Obstacle as ScheduleObstacle
 from planc.targets._deepspeed_schedule import course, steps_of
-from planc.targets._launch import bare_starter, is_unset, written
+from planc.targets._launch import bare_starter, is_unset, starting_path, written
 from planc.targets._torchtitan_models import TOML, Trained, form, trained
 from planc.targets._torchtitan_pipeline import SCHEDULES, chunk_layers, slots, virtual_stages
 from planc.targets._torchtitan_settings import resumed
@@ -49,7 +49,7 @@ def obstacles(plan: Plan, facts: Facts) -> Iterator[Obstacle]:
     starter = bare_starter(plan)
     if starter is not None:
         message = f"`{starter}` starts the program without torchtitan's settings"
-        yield Obstacle("run", "launch.script", message, f"call torchtitan.sh, and leave `{starter}` out")
+        yield Obstacle("run", starting_path(plan), message, f"call torchtitan.sh, and leave `{starter}` out")
 
 
 def _sharding(plan: Plan) -> Iterator[Obstacle]:

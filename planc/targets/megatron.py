@@ -24,6 +24,7 @@ from planc.targets._launch import (
     key_span,
     launch_values,
     option,
+    starting_path,
     written,
 )
 from planc.targets._left import check_left
@@ -84,7 +85,7 @@ def _check_run(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     starter = bare_starter(plan, "torchrun", "slurm", "accelerate")  # they pass the flags, or start another trainer
     if starter is not None and not plan.emits("deepspeed"):
         message = f"`{starter}` starts the program without megatron.args"
-        yield _at(plan, RUN, "launch.script", message, f"call megatron.sh, and leave `{starter}` out")
+        yield _at(plan, RUN, starting_path(plan), message, f"call megatron.sh, and leave `{starter}` out")
     if written(plan, "adapter") is not None:
         yield _at(plan, RUN, "adapter", "`pretrain_gpt.py` trains no adapters", "emit another trainer")
     if written(plan, "checkpoint.async") and written(plan, "checkpoint.format") == "full":
