@@ -347,11 +347,17 @@ def test_a_pickle_that_no_trainer_writes(content: bytes) -> None:
         assert pickles.fields(value) == {}
 
 
+def test_a_pickle_of_too_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pickles, "_MOST_STEPS", 1000)
+    with pytest.raises(Unreadable, match="more than planc reads"):
+        pickles.read(b"\x80\x04" + b"K\x01" * 1001 + b".")
+
+
 @pytest.mark.parametrize("body", [b"]", b")\x85", b"N\x94", b"}"])
 def test_a_pickle_that_makes_too_much(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
     monkeypatch.setattr(pickles, "_MOST_THINGS", 1000)
     pickles.read(b"\x80\x04" + body * 1000 + b".")
-    with pytest.raises(Unreadable, match="makes more"):
+    with pytest.raises(Unreadable, match="more than planc reads"):
         pickles.read(b"\x80\x04" + body * 1001 + b".")
 
 

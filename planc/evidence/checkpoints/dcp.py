@@ -15,6 +15,9 @@ from planc.evidence.checkpoints.tensors import Tensor
 
 METADATA = ".metadata"
 
+#: Bytes of it that are read; the list of tensors is the first part, and bounded by what it makes.
+MOST_BYTES = 128 << 20
+
 #: The first field of what is pickled; the next is `planner_data`.
 _LIST = "state_dict_metadata"
 

@@ -104,7 +104,7 @@ class _Look:
     def _dcp(self, folder: str) -> Iterator[Found]:
         """A checkpoint, unless it holds an optimizer alone, as accelerate saves one beside the model."""
         name = _joined(folder, dcp.METADATA)
-        tensors, reason = _attempt(lambda: dcp.read(self._content(name, archive.MOST_BYTES)))
+        tensors, reason = _attempt(lambda: dcp.read(self._content(name, dcp.MOST_BYTES)))
         if not reason and not tensors:
             return
         own = folder.rpartition("/")[2]

@@ -83,9 +83,10 @@ def whole_numbers(value: Any) -> tuple[int, ...] | None:
 #: Dimensions of a tensor; PyTorch has 64 at most.
 _MOST_DIMENSIONS = 64
 
-#: Things that a pickle makes or keeps, each a hundred bytes or so: a hostile one makes one by each byte, and the
-#: `.metadata` of a checkpoint by seven.
-_MOST_THINGS = 6_000_000
+#: Steps of a pickle, and those that make or keep something, of a hundred bytes or so. A hostile one makes one by each
+#: byte; the `.metadata` of torch 2.13 has 29 steps for each part of a tensor, which make 16.
+_MOST_STEPS, _MOST_THINGS = 20_000_000, 10_000_000
+_TOO_MUCH = "it lists more than planc reads at once"
 
 _MARK = object()
 
@@ -104,7 +105,9 @@ class _Machine:
     def run(self, content: bytes, between: tuple[str, str]) -> Any:
         key, following = between
         left = _MOST_THINGS
-        for opcode, argument, _ in pickletools.genops(content):
+        for number, (opcode, argument, _) in enumerate(pickletools.genops(content)):
+            if _MOST_STEPS < number:
+                raise Unreadable(_TOO_MUCH)
             name = opcode.name
             if name in _PUSHED:
                 if following and argument == following and self.stack[-2:-1] == [key]:
@@ -114,7 +117,7 @@ class _Machine:
             if name in _MAKING:
                 left -= 1
                 if left < 0:
-                    raise Unreadable("its pickle makes more than any checkpoint's")
+                    raise Unreadable(_TOO_MUCH)
             step = _STEPS.get(name)
             if step is not None:
                 step(self, argument)
