@@ -52,6 +52,8 @@ def misplaced(text: str) -> list[str]:
             quote = character
         elif character == "\\":
             at += 1
+        elif text.startswith("<<<", at):  # a word follows
+            at += 2
         elif text.startswith(("${", "$(", "<<"), at):
             braces += 1 if text[at] == "$" else 100  # no template has a here-document
         elif character in "})" and braces:
