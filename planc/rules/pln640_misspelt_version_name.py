@@ -49,6 +49,7 @@ from planc.rules.rule import Rule
 _NAMES = (
     "torch", "cuda", "driver", "nccl", "python", "deepspeed", "accelerate", "transformers", "megatron-core",
     "torchtitan", "transformer-engine", "nanotron", "gpt-neox", "megatron-bridge", "slurm", "bitsandbytes", "peft",
+    "lightning", "ray", "skypilot", "torchx",
 )  # fmt: skip
 _OTHER_NAMES = {
     "pytorch": "torch", "cuda-toolkit": "cuda", "nvidia-driver": "driver", "megatron": "megatron-core",
