@@ -78,6 +78,10 @@ _DECIDED = (
 )  # fmt: skip
 
 
+#: Where the weights lie that a finetuning starts from.
+_BASE = "checkpoint.pretrained_checkpoint"
+
+
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What Megatron-Bridge cannot do for the plan."""
     found = overrides(plan, facts)
@@ -93,6 +97,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         said.add("log.to")
     if "dataset.blend" in {override.name for override in found}:
         said.add("dataset.packed")  # samples of indexed data are always packed
+    if option(plan, _NAME, "task") == FINETUNE:
+        said.add("dataset.path")  # among what the recipe decides
     yield from check_left(plan, _NAME, LEFT, said)
 
 
@@ -104,6 +110,12 @@ def _check_decided(plan: Plan, found: tuple[Override, ...]) -> Iterator[Diagnost
         if path not in names and is_unset(plan, path)  # a field may have a fault of its own, or be left to the recipe
     ]
     args = [word for word in written(plan, "launch.args") or () if isinstance(word, str)]
+    if option(plan, _NAME, "task") == FINETUNE:
+        goes_on = written(plan, "adapter") is None and not is_unset(plan, "resume.directory")
+        if not goes_on and not any(word.lstrip("+").startswith(f"{_BASE}=") for word in args):
+            open_.append(f"`{_BASE}` (`launch.args`: the weights to start from, which recipes leave out)")
+        if not is_unset(plan, "dataset.path"):
+            open_.append("`dataset` (its records: `dataset.path` names indexed data)")
     if option(plan, _NAME, "recipe") is None and not any(word.startswith("--recipe") for word in args):
         open_.append("which recipe it is (the option `recipe`)")
     if choice is None or not open_:

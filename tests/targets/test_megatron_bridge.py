@@ -108,3 +108,33 @@ plan run {{
         assert [note for found in analysis.diagnostics if found.code == "PLN969" for note in found.notes] == notes
     script = file_of(analysed(text.format(emit=named, args="[]")).plans[0], "megatron_bridge.sh")
     assert "  --recipe llama3_8b_pretrain_config \\\n" in script
+
+
+_BASE = "`checkpoint.pretrained_checkpoint` (`launch.args`: the weights to start from, which recipes leave out)"
+_LORA = 'adapter = lora { rank = 16  alpha = 32  modules = ["linear_qkv"] }'
+
+
+@pytest.mark.parametrize(
+    ("rest", "args", "named"),
+    [
+        (_LORA, "[]", True),
+        ("", "[]", True),
+        (f'{_LORA}  resume {{ directory = "ckpt" }}', "[]", True),  # adapters alone are saved
+        ('resume { directory = "ckpt" }', "[]", False),
+        (_LORA, '["checkpoint.pretrained_checkpoint=/weights"]', False),
+    ],
+)
+def test_weights_that_a_finetuning_starts_from_are_asked_for(rest: str, args: str, named: bool) -> None:
+    analysis = analysed(f"""
+gpu card {{ memory = 80 GiB  bf16 = true }}
+model small {{ layers = 8  hidden = 1024  heads = 8  ffn = 4096  vocab = 32_000  family = "llama" }}
+plan run {{
+  model = small  cluster {{ gpu = card  nodes = 1  gpus_per_node = 8 }}  precision = bf16
+  batch {{ global = 64  micro = 1  sequence_length = 1Ki }}  dataset {{ path = "records" }}  {rest}
+  launch {{ script = "run_recipe.py"  args = {args} }}
+  emit = [megatron-bridge {{ recipe = "llama3_8b_peft_config"  task = finetune }}]
+}}""")
+    notes = [note for found in analysis.diagnostics if found.code == "PLN969" for note in found.notes]
+    assert any(_BASE in note for note in notes) == named
+    assert any("`dataset` (its records: `dataset.path` names indexed data)" in note for note in notes)
+    assert not any("the program sets" in note and "`dataset.path`" in note for note in notes)
