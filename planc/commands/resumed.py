@@ -12,6 +12,9 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.evidence.checkpoints.resuming import faults
 from planc.plan.model import Unknown
 
+#: Rules that tell of the same by the plan which `resume.saved_by` names.
+_SAME = {"PLN854": "PLN810", "PLN855": "PLN809"}
+
 
 def of_checkpoint(folder: str, analyses: Sequence[Analysis]) -> tuple[Diagnostic, ...]:
     """What keeps the plans that have a `resume` section from going on from a folder."""
@@ -24,6 +27,10 @@ def of_checkpoint(folder: str, analyses: Sequence[Analysis]) -> tuple[Diagnostic
     looked = looked_at(folder)
     if not looked.found and not looked.fault:
         raise CannotWork(f"{quoted(folder)} holds no checkpoint of a format that planc reads")
+    told = {(found.code, found.primary.span.source) for analysis in analyses for found in analysis.diagnostics}
     return tuple(
-        fault for plan in resumed for fault in faults(plan, plan_facts(plan), looked.found, looked.newest, looked.fault)
+        fault
+        for plan in resumed
+        for fault in faults(plan, plan_facts(plan), looked.found, looked.newest, looked.fault)
+        if (_SAME.get(fault.code), fault.primary.span.source) not in told
     )

@@ -173,6 +173,19 @@ def test_what_cannot_be_compared(
     assert capsys.readouterr().err == f"planc: {reason}\n"
 
 
+def test_what_the_plan_before_tells_is_told_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    zero(folder, 4)
+    header, plan = RESUMED.split("plan run")
+    before = f"plan before{plan}".replace("  resume { directory", "  checkpoint { every = 5 steps  directory")
+    before = before.replace("cluster = one", "cluster = one { gpus_per_node = 4 }").replace(
+        "global = 64", "global = 32"
+    )
+    change(folder, RESUMED, header + before + "plan run" + plan.replace('"ckpt"', '"ckpt"  saved_by = before'))
+    assert main(["lint", "run.plan", "--checkpoint", "ckpt", "--output-format", "concise"]) == 1
+    codes = [line.partition("[")[2][:6] for line in capsys.readouterr().out.splitlines() if "error[" in line]
+    assert codes == ["PLN809"]
+
+
 def test_a_plan_with_errors_is_told_of_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     zero(folder)
     change(folder, "model = small", "model = smal")
