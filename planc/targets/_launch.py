@@ -59,6 +59,9 @@ _LOOPBACK = re.compile(r"localhost(\..*)?|127\..*|::1|0\.0\.0\.0", re.IGNORECASE
 #: Targets that start the container of the plan; a script beside theirs is for use inside it.
 _START_CONTAINERS = ("kubernetes", "skypilot", "slurm", "torchx")
 
+#: Targets that compile a module which the program imports, and Python has to find.
+_COMPILE_MODULES = ("fsdp2", "lightning")
+
 #: Targets whose files or environment carry the timeout of collectives.
 _CARRY_TIMEOUT = (*(name for name in TRAINERS if name != "accelerate"), "ray-train")
 
@@ -172,6 +175,7 @@ def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
         "restarts": plan.value("launch.restarts"),
         "log_directory": written(plan, "log.directory"),
         "trainer": passes_arguments(plan),
+        "compiled": plan.emits(*_COMPILE_MODULES),
     }
 
 

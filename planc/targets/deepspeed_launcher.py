@@ -175,7 +175,11 @@ def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
         local_rank=choice.options.value("local_rank"),
         ssh=choice.options.value("ssh"),
         master=hosts[0] if hosts else "",
-        carried=(*(name for name, _ in values["env"]), *values["others"].values()),
+        carried=(
+            *(name for name, _ in values["env"] if name != "PYTHONPATH" or not values["compiled"]),
+            *values["others"].values(),
+            *(("PYTHONPATH",) if values["compiled"] else ()),
+        ),
     )
     script = EmittedFile("deepspeed.sh", render("deepspeed-launcher/deepspeed.sh.j2", values), executable=True)
     if not hosts:

@@ -293,6 +293,29 @@ def test_ds_config_is_found_beside_the_script(flavour: str, stubs: Stubs, tmp_pa
     assert "ds_config.json" in outcome.stderr
 
 
+@pytest.mark.parametrize("module", ["fsdp2", "lightning"])
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_compiled_module_is_found_beside_the_script(module: str, flavour: str, stubs: Stubs, tmp_path: Path) -> None:
+    targets, _, nodes = FLAVOURS[flavour]
+    folder = written_out(plan(f"{targets}, {module}", 'script = "t.py"', nodes=nodes), tmp_path / "a b'c")
+    for own, path in ((None, str(folder)), ("/own:/more", f"{folder}:/own:/more")):
+        calls, outcome = start(stubs, folder, tmp_path, flavour, **({} if own is None else {"PYTHONPATH": own}))
+        assert outcome.status == 0, outcome.stderr
+        assert [call.env["PYTHONPATH"] for call in calls] == [path] * len(calls) != []
+
+
+def test_no_folder_is_named_where_no_module_was_compiled(stubs: Stubs, tmp_path: Path) -> None:
+    folder = written_out(plan("torchrun", 'script = "t.py"'), tmp_path)
+    assert all("PYTHONPATH" not in call.env for call in stubs.run(folder / "torchrun.sh", cwd=tmp_path).calls)
+
+
+def test_a_job_in_a_container_finds_a_compiled_module(stubs: Stubs, tmp_path: Path) -> None:
+    container = 'script = "t.py"  container { image = "trainer.sif"  runtime = apptainer }'
+    folder = written_out(plan("slurm, fsdp2", container), tmp_path)
+    (call,) = stubs.submit(folder / "job.sbatch", cwd=tmp_path, nodes=1).of("torchrun")
+    assert call.env["PYTHONPATH"] == str(folder)
+
+
 def test_a_job_may_be_told_where_its_files_are(stubs: Stubs, tmp_path: Path) -> None:
     folder = written_out(plan("slurm, accelerate", 'script = "t.py"', nodes=2), tmp_path)
     variables = {"STUB_COMMAND": "(null)"}
