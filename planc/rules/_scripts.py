@@ -5,7 +5,10 @@ from __future__ import annotations
 from planc.plan.model import Plan
 
 #: Targets whose scripts set the environment that `planc targets` lists under `env`.
-_SCRIPTS = ("accelerate", "env", "slurm", "torchrun")
+_SCRIPTS = (
+    "accelerate", "env", "kubernetes", "megatron", "megatron-bridge", "nanotron", "ray-train", "skypilot",
+    "slurm", "torchrun", "torchtitan", "torchx",
+)  # fmt: skip
 
 
 def sets_environment(plan: Plan) -> bool:
