@@ -58,6 +58,16 @@ def advice(kind: str, word: str) -> tuple[str, ...]:
     return (f"did you mean {' or '.join(_shown(kind, path) for path in found)}?", *((note,) if note else ()))
 
 
+def of_the_job(target: str, word: str, value: str) -> tuple[str, ...]:
+    """Help for an option that a target does not have and `launch` has for it, as `partition` of Slurm."""
+    types = {field.name: field.type for field in SECTIONS["launch"]}
+    due = types[target] if target in TARGET_BLOCKS and target in types else None
+    if due is None or (due.form != "map" and word not in {field.name for field in SECTIONS[target]}):
+        return ()
+    shown = f'"{value}"' if due.form == "map" and '"' not in value else value
+    return (f"write `launch {{ {target} {{ {word} = {shown} }} }}`",)
+
+
 def is_another_tools(word: str) -> bool:
     """Whether another tool has this name for a field."""
     return _folded(word) in _index().others

@@ -389,7 +389,7 @@ def _unknown_field(shape: Shape, entry: Any, key: nodes.Name, where: str, body: 
         return faults.DERIVED_SET.at(key.span, f"`{key.text}` is derived, it cannot be set", label)
     listed = ", ".join(f"`{name}`" for name in sorted(shape.fields))
     off = _switched_off(shape, entry, key)
-    advice = off or _advice(shape, key)
+    advice = off or _advice(shape, entry, key)
     there_are = (f"`{where}` has {listed}",) if listed else (f"`{where}` has no fields",)
     return faults.UNKNOWN_FIELD.at(
         key.span,
@@ -428,11 +428,15 @@ def _joined(path: str) -> str:
     return path.replace(".", "_")
 
 
-def _advice(shape: Shape, key: nodes.Name) -> tuple[str, ...]:
+def _advice(shape: Shape, entry: Any, key: nodes.Name) -> tuple[str, ...]:
     """What was meant: a field of the language, or of the options of a target, which the language does not list."""
-    from planc.plan.meant import advice  # most files have no such name
+    from planc.plan.meant import advice, of_the_job  # most files have no such name
 
-    if shape.kind in SECTIONS:
+    if shape.kind in SECTIONS and shape.word != shape.kind:  # else options of a target with a section of its name
         return advice(shape.kind, key.text)
     guess = nearest(key.text, shape.fields)
-    return (f"did you mean `{guess}`?",) if guess else advice(shape.kind, key.text)
+    if guess:
+        return (f"did you mean `{guess}`?",)
+    value = entry.value if isinstance(entry, nodes.Field) else None
+    text = value.span.text if isinstance(value, (nodes.String, nodes.Number, nodes.Path)) else "..."
+    return of_the_job(shape.kind, key.text, text) or advice(shape.kind, key.text)

@@ -161,8 +161,21 @@ RESTARTS = fault(
     source="srun(1), --kill-on-bad-exit.",
 )
 
+OPTION_VALUE = fault(
+    "PLN929",
+    "slurm-option-without-its-value",
+    "An option of sbatch lacks the value that it needs, or has one that it does not take.",
+    why="an option with an empty text becomes a bare `--partition`, for which sbatch takes the next line as the value "
+    "(or refuses the job, if it is the last); it refuses a value for an option that is a flag.",
+    example=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ partition = "" }} }}'),
+    instead=example(f'emit = [slurm]  {_LAUNCH}  slurm {{ partition = "gpu"  requeue = "" }} }}  {_SAVED}'),
+    fix='write the value, or leave the option out; flags such as `requeue` and `hold` are written as `requeue = ""`.',
+    source="sbatch of Slurm 22.05.8, asked for each of its options with and without a value.",
+    versions="Slurm 22.05.",
+)
+
 #: What a job reports besides what every launch script reports.
 SLURM_FAULTS = (
     UNSAFE_TEXT, OWNED_OPTION, LOG_FOLDER, LAUNCHER, OTHER_CARDS, LATE_SIGNAL, REQUEUED, RUNTIME, MOUNT, ARRAY,
-    RESTARTS,
+    RESTARTS, OPTION_VALUE,
 )  # fmt: skip

@@ -30,6 +30,7 @@ from planc.targets._slurm_faults import (
     LATE_SIGNAL,
     LAUNCHER,
     LOG_FOLDER,
+    OPTION_VALUE,
     OTHER_CARDS,
     OWNED_OPTION,
     REQUEUED,
@@ -37,6 +38,7 @@ from planc.targets._slurm_faults import (
     SLURM_FAULTS,
     UNSAFE_TEXT,
 )
+from planc.targets._slurm_options import FLAGS, VALUED
 from planc.targets._slurm_signal import signal_of, signal_text
 from planc.targets.target import EmittedFile, Target
 
@@ -65,6 +67,19 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         yield LAUNCHER.at(
             choice.options["launcher"].span, "`accelerate` is not emitted", help=("emit `accelerate` too",)
         )
+    yield from _check_options(plan, facts)
+    if choice is not None:
+        yield from _check_saving(plan, facts)
+        yield from check_container(plan)
+    restarts = written(plan, "launch.restarts")
+    if restarts and option(plan, "slurm", "launcher") == "srun":
+        span = plan["launch.restarts"].span
+        yield RESTARTS.at(span, f"srun starts no rank again, and `restarts = {count_text(restarts)}`")
+    yield from check_launch(plan, "slurm")
+
+
+def _check_options(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
+    """What is wrong with a line of `#SBATCH`, one fault for each."""
     for key, value in (written(plan, "launch.slurm") or {}).items():
         span = key_span(plan, "launch.slurm", key)
         if not _KEY.fullmatch(key):
@@ -75,20 +90,17 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             yield UNSAFE_TEXT.at(
                 span, f"the value of `{key}` cannot stand in an #SBATCH line", "no blanks, quotes, `#` or `$`"
             )
+        elif key in VALUED and value == "":
+            help = (f'write `{key} = "..."` with its value, or leave it out',)
+            yield OPTION_VALUE.at(span, f"`{key}` has no value", "the next option would be taken for it", help=help)
+        elif key in FLAGS and value:
+            yield OPTION_VALUE.at(span, f"`{key}` takes no value", "a flag", help=(f'write `{key} = ""`',))
         elif key in ("output", "error") and "/" in value and value != "/dev/null":
             yield LOG_FOLDER.at(
                 span, f"nothing makes the folder of `{key}` before the job starts", help=("leave the folder out",)
             )
         elif key == "gres":
             yield from _check_cards(value, facts, span)
-    if choice is not None:
-        yield from _check_saving(plan, facts)
-        yield from check_container(plan)
-    restarts = written(plan, "launch.restarts")
-    if restarts and option(plan, "slurm", "launcher") == "srun":
-        span = plan["launch.restarts"].span
-        yield RESTARTS.at(span, f"srun starts no rank again, and `restarts = {count_text(restarts)}`")
-    yield from check_launch(plan, "slurm")
 
 
 def _check_saving(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:

@@ -45,7 +45,8 @@ def test_sbatch_takes_the_job(plan: Plan, slurm: Cluster, tmp_path: Path) -> Non
 
 def test_this_slurm_refuses_what_it_does_not_have(slurm: Cluster, tmp_path: Path) -> None:
     text = file_of(plan_of(PLANS / "tiny.plan", "job_torchrun"), "job.sbatch")
-    for line in ("#SBATCH --nodes=1000", "#SBATCH --constraint=tape", "#SBATCH --no-such-option=1"):
+    unknown = ("#SBATCH --nodes=1000", "#SBATCH --constraint=tape", "#SBATCH --no-such-option=1")
+    for line in (*unknown, "#SBATCH --account", "#SBATCH --requeue=1"):
         answer = slurm.test_only(put(text.replace("set -euo", f"{line}\nset -euo"), tmp_path / "job.sbatch"))
         assert answer.returncode != 0, line
 
