@@ -11,6 +11,7 @@ from planc.commands.arguments import Parser, parsed
 from planc.commands.configuring import Configurations
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, is_error
+from planc.commands.placing import refuse_inputs, refuse_place
 from planc.commands.settling import settle
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.text import visible
@@ -45,6 +46,9 @@ def run(arguments: list[str]) -> int:
     options = parsed(parser(), arguments)
     files = Files()
     asked_for = asked_of(files, options)
+    if options.output is not None:
+        refuse_place(options.output, "advised.plan", options.force)
+        refuse_inputs(options.output, files.paths())
     questions: list[Question] = []
     for trainer, plan in asked_for.plans:
         reason = why_no_layout(plan)

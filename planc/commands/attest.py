@@ -14,6 +14,7 @@ from planc.commands.compiling import judge, ready
 from planc.commands.evidence_files import key_in, require_packages
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text, quoted
+from planc.commands.placing import refuse_inputs, refuse_place
 from planc.commands.reading import SET
 from planc.diagnostics.amounts import count_text, plural, size_text
 from planc.diagnostics.text import visible
@@ -31,12 +32,14 @@ def run(arguments: list[str]) -> int:
     require_packages()
     _refuse_output(options)
     key = None if options.sign is None else key_in(options.sign, private_key)
-    found = ready(judge(Files(), options.file, tuple(options.set)), [] if options.plan is None else [options.plan], ())
+    files = Files()
+    found = ready(judge(files, options.file, tuple(options.set)), [] if options.plan is None else [options.plan], ())
     output.complain(as_text(filter(output.is_error, found.diagnostics), output.in_color(options.color, sys.stderr)))
     if found.is_faulty():
         output.complain("\nplanc: no record was written\n")
         return 1
     plan = attesting.chosen_plan(found, options.file)
+    refuse_inputs(options.output, (*files.paths(), *attesting.metrics_of(plan, options)))
     try:
         made = attesting.run_of(plan, found, options, _now() if options.time else None)
     except Lacking as reason:
@@ -106,14 +109,13 @@ def _refuse_output(options: argparse.Namespace) -> None:
     """Refuses a place for the record before hours of hashing."""
     path = options.output
     folder = os.path.dirname(path) or "."
-    if not os.path.basename(path) or os.path.isdir(path):
-        raise CannotWork(f"{quoted(path)} names no file; write `-o record.json`")
+    refuse_place(path, "record.json", options.force)
+    given = (options.file, options.sign, *options.metrics, *options.log)
+    refuse_inputs(path, (name for name in given if name is not None))
     if not os.path.isdir(folder):
         raise CannotWork(f"there is no folder {quoted(folder)} to write to")
     if not os.access(folder, os.W_OK):
         raise CannotWork(f"cannot write to {quoted(folder)}: permission denied")
-    if os.path.lexists(path) and not options.force:
-        raise CannotWork(f"{quoted(path)} is there already; `--force` overwrites it")
     for what in (options.checkpoint, options.dataset):
         inside = what is not None and os.path.realpath(what)
         if inside and os.path.commonpath((inside, os.path.realpath(folder))) == inside:
@@ -131,8 +133,7 @@ def _write(options: argparse.Namespace, content: bytes) -> None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            if os.path.lexists(path) and not options.force:
-                raise CannotWork(f"{quoted(path)} is there now; `--force` overwrites it")
+            refuse_place(path, "record.json", options.force)  # hours may have gone by
             os.replace(temporary, path)
         except BaseException:
             with suppress(OSError):

@@ -85,8 +85,13 @@ def _memory(path: str, options: argparse.Namespace) -> Memory | None:
     return None if options.no_cache else memory_of(path)
 
 
+def metrics_of(plan: Plan, options: argparse.Namespace) -> list[str]:
+    """The files of metrics: those of the command line, else that of the plan."""
+    return options.metrics or [path for path in (_field(plan, "evidence.file"),) if path is not None]
+
+
 def _reports(plan: Plan, options: argparse.Namespace) -> tuple[Report, ...]:
-    named = options.metrics or [path for path in (_field(plan, "evidence.file"),) if path is not None]
+    named = metrics_of(plan, options)
     if named and not options.metrics and not os.path.lexists(named[0]):
         raise CannotWork(f"there is no file {quoted(named[0])}, the plan's `evidence.file`; name it with `--metrics`")
     return (*map(read_metrics, named), *map(read_log, options.log))

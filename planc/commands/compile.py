@@ -13,6 +13,7 @@ from planc.commands.arguments import Parser, parsed
 from planc.commands.compiling import emitted, judge, ready
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text
+from planc.commands.placing import refuse_inputs
 from planc.commands.reading import SET
 from planc.diagnostics.text import visible
 from planc.plan.model import Plan
@@ -28,7 +29,8 @@ def run(arguments: list[str]) -> int:
         from planc.commands.checking import check
 
         return check(options)
-    found = ready(judge(Files(), options.file, tuple(options.set)), options.plan, options.target)
+    read = Files()
+    found = ready(judge(read, options.file, tuple(options.set)), options.plan, options.target)
     if options.output_format == "json":
         from planc.diagnostics import json
         from planc.diagnostics.report import Report
@@ -44,7 +46,7 @@ def run(arguments: list[str]) -> int:
     if not jobs:
         raise CannotWork("nothing to write: no plan emits a target")
     with writing.turn(options.output):
-        _write(jobs, found.origin, options)
+        _write(jobs, found.origin, options, read.paths())
     return 0
 
 
@@ -100,7 +102,10 @@ def _refuse_what_does_not_fit(options: argparse.Namespace) -> None:
 
 
 def _write(
-    jobs: list[tuple[Plan, tuple[EmittedFile, ...]]], origin: manifest.Origin, options: argparse.Namespace
+    jobs: list[tuple[Plan, tuple[EmittedFile, ...]]],
+    origin: manifest.Origin,
+    options: argparse.Namespace,
+    read: tuple[str, ...],
 ) -> None:
     _refuse_names_of_one_folder(jobs)
     folders = [os.path.join(options.output, plan.name) for plan, _ in jobs]
@@ -114,6 +119,9 @@ def _write(
     if conflicts:
         listing = ", ".join(map(output.quoted, conflicts))
         raise CannotWork(f"not as planc wrote it: {listing}; nothing was written, `--force` overwrites files")
+    for folder, changed in zip(folders, found, strict=True):
+        for file in changed.written:
+            refuse_inputs(os.path.join(folder, file.path), read)
     for folder, (plan, files), changed in zip(folders, jobs, found, strict=True):
         try:
             writing.write(folder, changed, partial(manifest.text_of, plan, origin, files, VERSION))

@@ -95,6 +95,10 @@ class Files:
         path = self._real_paths.get(source, "-")
         return None if path == "-" else path
 
+    def paths(self) -> tuple[str, ...]:
+        """The real paths of all files that were read."""
+        return tuple(path for path in self._real_paths.values() if path != "-")
+
     def place(self, source: Source) -> str:
         """Where a source lies, for what is looked up beside it; standard input without a name is in this folder."""
         path = self._real_paths.get(source, "-")

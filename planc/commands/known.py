@@ -9,6 +9,7 @@ from planc.commands import output
 from planc.commands.configuring import Configurations, relative
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork
+from planc.commands.placing import other_than_file
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.reporting import baseline
@@ -68,6 +69,9 @@ def write(
         listing = ", ".join(output.quoted(os.path.relpath(str(path))) for path in sorted(map(str, paths)))
         raise CannotWork(f"the files have several baselines: {listing}; name one with `--baseline`")
     path = os.path.realpath(next(iter(paths)) or DEFAULT) if paths else os.path.realpath(DEFAULT)
+    kind = other_than_file(path)
+    if kind:
+        raise CannotWork(f"cannot write {output.quoted(os.path.relpath(path))}: it is {kind} and no file")
     findings = [found for found in diagnostics if found.code not in _OF_CONFIGURATION]
     folder, names = os.path.dirname(path), _Names(files, os.path.dirname(path))
     read = {names(source) for source in sources}

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from planc import manifest
+from planc.commands.placing import other_than_file
 from planc.targets.target import EmittedFile
 
 #: The name of a folder in which a run prepares what it writes, and what such a folder may hold.
@@ -111,7 +112,7 @@ def is_below(name: str) -> bool:
 
 
 def changes(folder: str, files: Iterable[EmittedFile], force: bool) -> Changes:
-    """What writing these files into a folder comes to; with `force` nothing is a conflict but a folder in the way."""
+    """What writing these files into a folder comes to; with `force` only what is no file is a conflict."""
     files = tuple(sorted(files, key=lambda file: file.path))
     known = manifest.read(text_of(os.path.join(folder, manifest.NAME)) or "").hashes
     written: list[EmittedFile] = []
@@ -128,7 +129,7 @@ def changes(folder: str, files: Iterable[EmittedFile], force: bool) -> Changes:
             continue
         old_hashes[file.path] = (present,)
         own = present in known.get(file.path, ()) or present == manifest.digest(file.text)
-        if os.path.isdir(path) or not (own or force):
+        if os.path.isdir(path) or other_than_file(path) not in ("", "a link") or not (own or force):
             conflicts.append(file.path)
     for name in sorted(set(known) - {file.path for file in files}):
         present = hash_of(os.path.join(folder, name))

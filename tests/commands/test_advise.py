@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -166,6 +167,13 @@ def test_a_plan_file_is_asked_for_its_own_question(tmp_path: Path) -> None:
         "planc: `deep/found.plan` is there already; `--force` overwrites it\n",
     )
     assert planc("advise", "run.plan", "-o", "deep/found.plan", "--force", cwd=tmp_path).returncode == 0
+    question = (tmp_path / "run.plan").read_text()
+    os.mkfifo(tmp_path / "pipe")
+    for name, reason in (("run.plan", "read to make it, so it is not"), ("pipe", "a pipe and no file")):
+        refused = planc("advise", "run.plan", "-o", name, "--force", cwd=tmp_path)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith(f"planc: `{name}` is {reason}")
+    assert (tmp_path / "run.plan").read_text() == question
 
 
 def test_a_plan_file_may_lie_anywhere(tmp_path: Path) -> None:

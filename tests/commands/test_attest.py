@@ -7,6 +7,8 @@ import json
 import os
 import re
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import time
@@ -269,6 +271,7 @@ def complaint_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("there.json", "`there.json` is there already; `--force` overwrites it"),
         ("ckpt", "`ckpt` names no file; write `-o record.json`"),
         ("", "`` names no file; write `-o record.json`"),
+        ("-", "`-` is no file; write `-o record.json`"),
         ("none/record.json", "there is no folder `none` to write to"),
         ("ckpt/record.json", "`ckpt/record.json` would lie in `ckpt`, whose files it lists; write it elsewhere"),
         ("data/a/record.json", "`data/a/record.json` would lie in `data`, whose files it lists; write it elsewhere"),
@@ -282,6 +285,39 @@ def test_a_place_where_no_record_is_written(
     rest = ("--checkpoint", "ckpt", "--dataset", "data", "-o", output)
     assert complaint_of(capsys, "run.plan", *rest) == complaint
     assert (folder / "there.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device", "a socket", "a link"])
+def test_what_is_no_file_is_never_replaced(folder: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    """Whoever is root may rename over a device, which would break every other program."""
+    if kind == "a device" and os.geteuid() != 0:
+        pytest.skip("only root may make a device")
+    (folder / "mine").write_text("mine")
+    with socket.socket(socket.AF_UNIX) as listening:
+        {
+            "a pipe": lambda: os.mkfifo("there"),
+            "a device": lambda: os.mknod("there", stat.S_IFCHR | 0o600, os.makedev(1, 3)),
+            "a socket": lambda: listening.bind("there"),
+            "a link": lambda: Path("there").symlink_to("mine"),
+        }[kind]()
+    before = os.lstat("there")
+    complaint = complaint_of(capsys, "run.plan", "--checkpoint", "ckpt", "--force", "-o", "there")
+    assert complaint == f"`there` is {kind} and no file, which is not replaced; name another"
+    assert os.lstat("there") == before and (folder / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["run.plan", "key.pem", "metrics.jsonl", "train.log", "used.plan", "hard"])
+@pytest.mark.parametrize("named", [True, False])
+def test_no_input_is_overwritten(folder: Path, capsys: pytest.CaptureFixture[str], name: str, named: bool) -> None:
+    (folder / "used.plan").write_text("")
+    (folder / "run.plan").write_text(f'use "used.plan"\n{PLAN}')
+    os.link("key.pem", "hard")
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    rest = ("--checkpoint", "ckpt", "--sign", "key.pem", "--log", "train.log", "--force", "-o", name)
+    metrics = ("--metrics", "metrics.jsonl") if named else ()
+    complaint = complaint_of(capsys, "run.plan", *rest, *metrics)
+    assert complaint == f"`{name}` is read to make it, so it is not overwritten; name another"
+    assert before == {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def test_force_overwrites(folder: Path) -> None:

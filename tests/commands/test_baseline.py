@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -119,6 +120,13 @@ def test_a_baseline_that_cannot_be_read_is_2(tree: Path, text: str | None, said:
     outcome = planc("lint", ".", cwd=tree)
     assert (outcome.returncode, outcome.stdout) == (2, "")
     assert said in outcome.stderr
+
+
+def test_a_baseline_is_not_written_onto_a_pipe(tree: Path) -> None:
+    os.mkfifo(tree / "pipe")
+    outcome = planc("lint", ".", "--baseline", "pipe", "--write-baseline", cwd=tree)
+    assert (outcome.returncode, outcome.stderr) == (2, "planc: cannot write `pipe`: it is a pipe and no file\n")
+    assert (tree / "pipe").is_fifo()
 
 
 def test_several_baselines(tree: Path) -> None:

@@ -347,6 +347,22 @@ def test_a_folder_in_the_way_of_a_file_is_never_overwritten(folder: Path) -> Non
     assert "not as planc wrote it: `out/run/torchrun.sh`" in compiled(folder, "--force", expect=2).stderr
 
 
+def test_a_pipe_in_the_way_of_a_file_is_never_replaced(folder: Path) -> None:
+    (folder / "out" / "run").mkdir(parents=True)
+    os.mkfifo(folder / "out" / "run" / "torchrun.sh")
+    assert "not as planc wrote it: `out/run/torchrun.sh`" in compiled(folder, "--force", expect=2).stderr
+    assert (folder / "out" / "run" / "torchrun.sh").is_fifo()
+
+
+def test_a_file_that_was_read_is_never_overwritten(folder: Path) -> None:
+    (folder / "out" / "run").mkdir(parents=True)
+    (folder / "out" / "run" / "torchrun.sh").write_text("# words of a plan\n")
+    (folder / "a.plan").write_text(f'use "out/run/torchrun.sh"\n{CLEAN}')
+    outcome = compiled(folder, "--force", expect=2)
+    assert "planc: `out/run/torchrun.sh` is read to make it, so it is not overwritten; name another\n" in outcome.stderr
+    assert (folder / "out" / "run" / "torchrun.sh").read_text() == "# words of a plan\n"
+
+
 def test_linked_folders_are_followed_and_linked_files_replaced(folder: Path) -> None:
     (folder / "real").mkdir()
     (folder / "out").symlink_to("real")
