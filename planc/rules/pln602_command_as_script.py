@@ -1,7 +1,7 @@
 """The script is a whole command.
 
 Why: `launch.script` is the path of one file, quoted in the launch script as it stands: `python train.py`
-    would be looked up as a file with a blank in its name.
+    would be looked up as a file with a blank in its name, and `-m` as a file of that name.
 
 Example:
     gpu card { memory = 80 GiB  bf16 = true }
@@ -37,6 +37,7 @@ Versions: all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
@@ -53,10 +54,19 @@ _STARTERS = (
 )  # fmt: skip
 
 
+#: What python would read before a file, if it were called with it.
+_OPTIONS_OF_PYTHON = ("-m", "-c", "-u", "-O", "-OO", "-X", "-W", "-E", "-I", "-s", "-S", "-B")
+
+
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
-    """A script of several words of which the first is a program."""
+    """A script of several words of which the first is a program, or an option of python."""
     words = facts["launch.script"].split()
-    if len(words) < 2 or words[0].rpartition("/")[2] not in _STARTERS:
+    called = bool(words) and words[0].rpartition("/")[2] in _STARTERS
+    inner = words[1:] if called and words[1:2] == ["-m"] else words
+    if inner and inner[0] in _OPTIONS_OF_PYTHON:
+        yield _module(plan, inner)
+        return
+    if len(words) < 2 or not called:
         return
     file = next((at for at, word in enumerate(words) if word.endswith((".py", ".sh"))), None)
     repair = Repair("write the file alone, and its arguments in `args`")
@@ -68,6 +78,26 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         help=(repair.help,),
         fixes=repair.fixes,
     )
+
+
+def _module(plan: Plan, words: list[str]) -> Diagnostic:
+    """The fault of an option in place of the file; the module is what stands behind it, there or in `args`."""
+    option, *rest = words
+    given = plan["launch.args"].value
+    named = (*rest, *(given if isinstance(given, tuple) else ()))
+    module = named[0] if option == "-m" and named and re.fullmatch(r"[A-Za-z_][\w.]*", named[0]) else None
+    file = next((word for word in named if word.endswith(".py")), "train.py")
+    notes = (f"or write a file of two lines that runs it: `import runpy` and `runpy.{_run(module)}`",) if module else ()
+    return Diagnostic(
+        f"`{option}` is an option of python, and `launch.script` a file",
+        Label(place(plan, "launch.script"), "no field starts a module" if option == "-m" else "looked up as a file"),
+        help=(f'write the path of its file: `script = "{f"{module.replace('.', '/')}.py" if module else file}"`',),
+        notes=notes,
+    )
+
+
+def _run(module: str) -> str:
+    return f'run_module("{module}", run_name="__main__", alter_sys=True)'
 
 
 def _repair(plan: Plan, script: str, arguments: list[str]) -> Repair:
