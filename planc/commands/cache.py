@@ -86,7 +86,7 @@ class Cache:
                 if isinstance(outcome, Source) and outcome not in sources:
                     sources.append(outcome)
             return tuple(_diagnostic(found, sources) for found in data["found"])
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def _keep(
@@ -137,7 +137,7 @@ def remembered(what: str, make: Callable[[], Any]) -> Any:
     try:
         with open(entry, encoding="utf-8") as file:
             return json.load(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         value = make()
         put(entry, value)
         return value

@@ -54,7 +54,7 @@ def memory_of(folder: str) -> Memory | None:
 
 
 def _read(path: str) -> _Kept:
-    with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
+    with suppress(OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
         return {name: tuple(entry) for name, entry in found.items() if _SHA256.fullmatch(entry[5])}

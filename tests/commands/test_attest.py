@@ -20,7 +20,7 @@ import jsonschema
 import pytest
 
 from planc.commands import attest as command
-from planc.commands import evidence_files, hash_memory, hashing, progress
+from planc.commands import cache, evidence_files, hash_memory, hashing, progress
 from planc.commands.main import main
 from planc.evidence import canonical as canonical_texts
 from planc.evidence.canonical import canonical
@@ -483,6 +483,18 @@ def test_what_was_hashed_before_is_not_read_again(folder: Path, monkeypatch: pyt
     assert records == [records[0], every, records[0], b"", records[0], every]
     assert main(["verify", "record.json", "--checkpoint", "ckpt", "--dataset", "data"]) == 0
     assert b" ".join(sorted(read)) == every
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"a": 1}', b"\xff\xfe", b"[" * 100_000])
+def test_hashes_that_were_spoilt_are_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch, damage: bytes) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "kept"))
+    assert attest() == 0
+    before = (folder / "record.json").read_bytes()
+    for entry in (folder / "kept" / "planc").iterdir():
+        entry.write_bytes(damage)
+    (folder / "kept" / "planc" / cache.key_of(f"hashes 1\0{os.path.realpath('ckpt')}")).write_bytes(damage)
+    assert attest("--force") == 0
+    assert (folder / "record.json").read_bytes() == before
 
 
 class Terminal(io.StringIO):

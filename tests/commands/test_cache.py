@@ -106,7 +106,9 @@ def test_another_planc_finds_anew(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(entries(folder)) == len(before) + 1
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"used": [], "found": [[1]]}', b"\xff\xfe", b"null"])
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[]", b'{"used": [], "found": [[1]]}', b"\xff\xfe", b"null", b"[" * 100_000]
+)
 def test_a_damaged_entry_is_not_believed(folder: Path, damage: bytes) -> None:
     Path("a.plan").write_text(BROKEN)
     expected = said(lint(use_cache=False))
