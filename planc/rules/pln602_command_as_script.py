@@ -87,11 +87,13 @@ def _module(plan: Plan, words: list[str]) -> Diagnostic:
     named = (*rest, *(given if isinstance(given, tuple) else ()))
     module = named[0] if option == "-m" and named and re.fullmatch(r"[A-Za-z_][\w.]*", named[0]) else None
     file = next((word for word in named if word.endswith(".py")), "train.py")
+    if module:
+        file = module.replace(".", "/") + ".py"
     notes = (f"or write a file of two lines that runs it: `import runpy` and `runpy.{_run(module)}`",) if module else ()
     return Diagnostic(
         f"`{option}` is an option of python, and `launch.script` a file",
         Label(place(plan, "launch.script"), "no field starts a module" if option == "-m" else "looked up as a file"),
-        help=(f'write the path of its file: `script = "{f"{module.replace('.', '/')}.py" if module else file}"`',),
+        help=(f'write the path of its file: `script = "{file}"`',),
         notes=notes,
     )
 
