@@ -54,12 +54,14 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     if not (text.isascii() and text.isdigit() and len(text) < 7):
         return
     ranks, cores, threads = facts["cluster.gpus_per_node"], facts["cluster.cpu_cores"], int(text)
-    if threads * ranks <= cores or threads <= 1:
+    each = threads or cores  # OpenMP refuses 0, and takes all that it sees
+    if each * ranks <= cores or each <= 1:
         return
     span, share = variable_place(plan, "OMP_NUM_THREADS"), count_text(max(1, cores // ranks))
+    refused = "" if threads else ": 0 is refused, and all cores are taken"
     yield Diagnostic(
-        f"{plural(threads * ranks, 'thread')} for {plural(cores, 'core')} of a node",
-        Label(span, f"{plural(ranks, 'rank')} x {count_text(threads)} threads"),
+        f"{plural(each * ranks, 'thread')} for {plural(cores, 'core')} of a node",
+        Label(span, f"{plural(ranks, 'rank')} x {count_text(each)} threads{refused}"),
         related(plan, span, ("cluster.cpu_cores", plural(cores, "core")), ("cluster.gpus_per_node", "")),
         help=(f'write `OMP_NUM_THREADS = "{share}"`, or leave it out',),
         fixes=with_text(plan, "launch.env", "OMP_NUM_THREADS", share),
