@@ -11,7 +11,7 @@ from planc.commands import attesting, output
 from planc.commands.arguments import Parser, parsed
 from planc.commands.attesting import MOST_NAMED, Lacking
 from planc.commands.compiling import judge, ready
-from planc.commands.evidence_files import key_in, require_packages
+from planc.commands.evidence_files import key_in, require_file, require_packages
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text, quoted
 from planc.commands.placing import refuse_inputs, refuse_place
@@ -30,6 +30,7 @@ def run(arguments: list[str]) -> int:
     """Exit status: 0 if the record is written, 1 if plan or run lack what it needs, 2 if it cannot be made."""
     options = parsed(parser(), arguments)
     require_packages()
+    require_file(options.file)
     _refuse_output(options)
     key = None if options.sign is None else key_in(options.sign, private_key)
     files = Files()

@@ -30,6 +30,12 @@ def require_packages() -> None:
         raise CannotWork(f"records need {listing}: `python3 -m pip install {' '.join(lacking)}`")
 
 
+def require_file(path: str) -> None:
+    """Refuses a plan that is a pipe or a device, of which a record could not be made a second time."""
+    if path != "-" and os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise CannotWork(f"cannot read {quoted(path)}: it is no file")
+
+
 def content_of(path: str, limit: int) -> bytes:
     """The content of a regular file, and not more than one byte more than the limit."""
     try:

@@ -40,6 +40,11 @@ def read_log(name: str) -> Report:
     return _read(name, "log")
 
 
+def read_as(name: str, form: str) -> Report:
+    """What a file says in the form in which a record has it, perhaps nothing."""
+    return _read(name, form)
+
+
 def hash_of(name: str) -> str:
     """SHA-256 of a file."""
     with _opened(name) as file:

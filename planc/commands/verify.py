@@ -17,11 +17,11 @@ from planc.commands.arguments import Parser, parsed
 from planc.commands.attesting import differences_of
 from planc.commands.checkpoints import described, looked_at
 from planc.commands.compiling import emitted, judge, ready
-from planc.commands.evidence_files import content_of, key_in, require_packages
+from planc.commands.evidence_files import content_of, key_in, require_file, require_packages
 from planc.commands.files import Files
 from planc.commands.output import CannotWork, as_text, quoted
 from planc.commands.reading import SET
-from planc.commands.reports import hash_of
+from planc.commands.reports import hash_of, read_as
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.text import visible
 from planc.evidence import checking, dataset, folder
@@ -31,7 +31,7 @@ from planc.evidence.checkpoints.found import found_of
 from planc.evidence.envelope import is_signed_by
 from planc.evidence.keys import keyid_of, public_key
 from planc.evidence.record import MOST_BYTES, Record, read, statement_in
-from planc.evidence.statement import checkpoint_of, parts_of_plan
+from planc.evidence.statement import checkpoint_of, parts_of_plan, report_data
 from planc.version import VERSION
 
 #: Differences of one part that are shown; the others are counted.
@@ -59,6 +59,8 @@ def run(arguments: list[str]) -> int:
         raise CannotWork(
             "nothing to compare the record with: name `--checkpoint`, `--plan`, `--dataset`, `--metrics` or `--key`"
         )
+    if options.plan is not None:
+        require_file(options.plan)
     if options.set and options.plan is None:
         raise CannotWork("`--set` sets fields of a plan; name its file with `--plan`")
     try:
@@ -165,10 +167,26 @@ def _compared(
             *checking.of_descriptions(predicate["dataset"].get("described", []), described(options.dataset)),
         )
         yield "dataset", plural(len(recorded.files), "file"), different
-    for name in options.metrics:
-        yield "metrics", quoted(name), checking.of_reports(predicate["metrics"], name, hash_of(name))
-    if not options.metrics:
-        yield "metrics", "name their file with `--metrics`" if predicate["metrics"] else "none are recorded", None
+    yield from _of_metrics(predicate["metrics"], list(dict.fromkeys(options.metrics)))
+
+
+def _of_metrics(
+    recorded: list[dict[str, Any]], names: list[str]
+) -> Iterator[tuple[str, str, Iterable[Difference] | None]]:
+    """Each file that was named, read anew in the form in which it was; then those that nobody named."""
+    seen = set()
+    for name in names:
+        digest = hash_of(name)
+        seen.add(digest)
+        same = [each for each in recorded if each["sha256"] == digest]
+        pairs = [(each, report_data(read_as(name, each["form"]))) for each in same]
+        different = [found for pair in pairs for found in checking.of_metrics(*pair)]
+        yield "metrics", quoted(name), different if same else checking.of_reports(recorded, name)
+    left = [quoted(each["file"]) for each in recorded if each["sha256"] not in seen]
+    if left and names:
+        yield "metrics", f"{', '.join(left)}: name with `--metrics`", None
+    elif not names:
+        yield "metrics", "name their file with `--metrics`" if recorded else "none are recorded", None
 
 
 def _measured(path: str, what: str) -> folder.Folder:

@@ -110,11 +110,18 @@ def of_datasets(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> Iterato
             yield Difference("dataset", f"its {part} is {_shown(new)}, recorded is {_shown(old)}")
 
 
-def of_reports(recorded: Sequence[Mapping[str, Any]], name: str, sha256: str) -> Iterator[Difference]:
-    """Whether a file is none of those that the metrics of a record were read from."""
-    if sha256 not in {report["sha256"] for report in recorded}:
-        known = ", ".join(_quoted(report["file"]) for report in recorded) or "none"
-        yield Difference("metrics", f"{_quoted(name)} is none of the files that they were read from: {known}")
+def of_reports(recorded: Sequence[Mapping[str, Any]], name: str) -> Iterator[Difference]:
+    """That a file is none of those that the metrics of a record were read from."""
+    known = ", ".join(_quoted(report["file"]) for report in recorded) or "none"
+    yield Difference("metrics", f"{_quoted(name)} is none of the files that they were read from: {known}")
+
+
+def of_metrics(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[Difference]:
+    """What is different in what a file reports, read anew; its name is the reader's own, and may be another."""
+    parts = ("size", "values")
+    old, new = ({part: plain(each[part]) for part in parts} for each in (recorded, made))
+    for told in _differing(leaves(old, ""), leaves(new, "")):
+        yield Difference("metrics", f"of {_quoted(recorded['file'])}, {told}")
 
 
 def leaves(value: Any, path: str) -> dict[str, Any]:

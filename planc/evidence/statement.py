@@ -87,7 +87,7 @@ def statement_of(run: Run) -> dict[str, Any]:
             "differences": list(run.differing),
         },
         "dataset": dict(run.dataset),
-        "metrics": [_report(report) for report in run.reports],
+        "metrics": [report_data(report) for report in run.reports],
         "software": _software(run.reports),
         "reproducibility": REPRODUCIBILITY,
     }
@@ -137,11 +137,8 @@ def checkpoint_of(statement: Mapping[str, Any]) -> Folder:
     return folders.folder_of(subjects, statement["predicate"]["checkpoint"]["links"])
 
 
-def _subject(file: folders.File) -> dict[str, Any]:
-    return {"name": file.name, "digest": {"sha256": file.sha256}, "annotations": {"size": file.size}}
-
-
-def _report(report: Report) -> dict[str, Any]:
+def report_data(report: Report) -> dict[str, Any]:
+    """What a file reported, as the record has it."""
     return {
         "file": report.name,
         "form": report.form,
@@ -149,6 +146,10 @@ def _report(report: Report) -> dict[str, Any]:
         "sha256": report.sha256,
         "values": {name: as_data(name, metric) for name, metric in report.metrics.items()},
     }
+
+
+def _subject(file: folders.File) -> dict[str, Any]:
+    return {"name": file.name, "digest": {"sha256": file.sha256}, "annotations": {"size": file.size}}
 
 
 def _software(reports: Iterable[Report]) -> dict[str, list[str]]:

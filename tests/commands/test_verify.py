@@ -95,6 +95,30 @@ def test_what_was_not_checked_is_said(unsigned: Path, capsys: pytest.CaptureFixt
     )
 
 
+def test_metrics_are_read_anew(unsigned: Path, shown: Callable[..., list[str]]) -> None:
+    made = statement(unsigned / "record.json")
+    made["predicate"]["metrics"][0]["values"]["loss"]["final"]["value"] = 0.1
+    (unsigned / "record.json").write_bytes(canonical(made) + b"\n")
+    assert shown("--metrics", "metrics.jsonl") == [
+        "metrics: of `metrics.jsonl`, `values.loss.final.value` is `1.5`, recorded is `0.1`"
+    ]
+
+
+def test_each_file_of_metrics_is_named_once(unsigned: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (unsigned / "more.jsonl").write_text('{"loss": 1}\n')
+    assert attest("--metrics", "metrics.jsonl", "--metrics", "more.jsonl", "--force") == 0
+    capsys.readouterr()
+    assert verify(*("--metrics", "metrics.jsonl") * 2) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "metrics" in line]
+    assert lines == ["holds: metrics: `metrics.jsonl`", "not checked: metrics: `more.jsonl`: name with `--metrics`"]
+
+
+def test_a_plan_that_is_a_pipe_is_refused_at_once(folder: Path, complaint: Callable[..., str]) -> None:
+    os.mkfifo("pipe")
+    assert complaint("--plan", "pipe") == "cannot read `pipe`: it is no file"
+    assert main(["attest", "pipe", "--checkpoint", "ckpt", "-o", "other.json"]) == 2
+
+
 def test_nothing_to_compare_with(folder: Path, complaint: Callable[..., str]) -> None:
     assert complaint().startswith("nothing to compare the record with: name `--checkpoint`, `--plan`")
     assert complaint("--set", "batch.micro=2", "--checkpoint", "ckpt").startswith("`--set` sets fields of a plan")
@@ -385,7 +409,7 @@ def test_each_field_that_is_altered_breaks_the_signature(folder: Path, capsys: p
 
 #: Parts of an unsigned record that nothing which can be named contradicts: what a signature is for.
 UNSIGNED = {
-    ("planc",), ("plan", "file"), ("plan", "settings"), ("metrics",), ("software",), ("not_recorded",),
+    ("planc",), ("plan", "file"), ("plan", "settings"), ("metrics", 0, "file"), ("software",), ("not_recorded",),
     ("reproducibility",), ("dataset", "digest"), ("dataset", "compared"),
 }  # fmt: skip
 
