@@ -37,6 +37,7 @@ def signed(payload: bytes, key: Ed25519PrivateKey) -> bytes:
 
 def opened(document: Mapping[str, Any]) -> Envelope:
     """The envelope in the data of a document; Unreadable if it is none."""
+    _refuse_more(document, ("payload", "payloadType", "signatures"), "its envelope")
     entries = document.get("signatures")
     if not isinstance(entries, list) or not 0 < len(entries) <= MOST_SIGNATURES:
         raise Unreadable(f"its envelope has no list of 1 to {MOST_SIGNATURES} signatures")
@@ -44,6 +45,10 @@ def opened(document: Mapping[str, Any]) -> Envelope:
         raise Unreadable(f"its envelope holds no `{TYPE}`")
     if any(not isinstance(entry, dict) for entry in entries):
         raise Unreadable("a signature of its envelope is no object")
+    for entry in entries:
+        _refuse_more(entry, ("keyid", "sig"), "a signature of its envelope")
+        if not isinstance(entry.get("keyid", ""), str):
+            raise Unreadable("the `keyid` of a signature of its envelope is no text")
     signatures = tuple(_bytes(entry.get("sig"), "a signature") for entry in entries)
     return Envelope(_bytes(document.get("payload"), "the payload"), TYPE, signatures)
 
@@ -59,6 +64,13 @@ def is_signed_by(envelope: Envelope, key: Ed25519PublicKey) -> bool:
             continue
         return True
     return False
+
+
+def _refuse_more(found: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+    """Refuses what no signature covers, which a reader could take for signed."""
+    more = sorted({*found} - {*known})
+    if more:
+        raise Unreadable(f"{what} has `{more[0][:40]}`, which no signature covers")
 
 
 def _covered(kind: str, payload: bytes) -> bytes:

@@ -468,6 +468,27 @@ def test_a_key_id_is_not_covered(folder: Path) -> None:
     assert status_of(folder, canonical(document), "--key", "key.pub") == 0
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda envelope: envelope.update(predicate={}), "its envelope has `predicate`, which no signature covers"),
+        (
+            lambda envelope: envelope["signatures"][0].update(cert="x"),
+            "a signature of its envelope has `cert`, which no signature covers",
+        ),
+        (lambda envelope: envelope["signatures"][0].update(keyid=5), "the `keyid` of a signature of its envelope is "),
+    ],
+    ids=["envelope", "signature", "keyid"],
+)
+def test_nothing_stands_beside_what_is_signed(
+    folder: Path, complaint: Callable[..., str], change: Callable[[dict[str, Any]], object], reason: str
+) -> None:
+    document = json.loads((folder / "record.json").read_text())
+    change(document)
+    (folder / "record.json").write_bytes(canonical(document))
+    assert complaint("--key", "key.pub").startswith(f"`record.json` cannot be used: {reason}")
+
+
 def test_one_of_several_signatures_is_enough(folder: Path) -> None:
     document = json.loads((folder / "record.json").read_text())
     payload = base64.b64decode(document["payload"])
