@@ -115,7 +115,7 @@ def _sorted_in(tree: _Tree, root: bytes, name: bytes, waiting: list[bytes]) -> s
             tree.files[name] = _found(path, found)
         elif stat.S_ISLNK(found.st_mode):
             tree.links[name] = os.readlink(path)
-            return _fault_of_link(root, path)
+            return _fault_of_link(root, path, tree.links[name])
         else:
             return next((reason for is_kind, reason in _KINDS if is_kind(found.st_mode)), "it is no file")
     except OSError as error:
@@ -123,11 +123,22 @@ def _sorted_in(tree: _Tree, root: bytes, name: bytes, waiting: list[bytes]) -> s
     return ""
 
 
-def _fault_of_link(root: bytes, path: bytes) -> str:
-    target = os.path.realpath(path)
-    if target != root and not target.startswith(root.rstrip(b"/") + b"/"):
+def _fault_of_link(root: bytes, path: bytes, target: bytes) -> str:
+    leads = os.path.realpath(path)
+    if not _is_in(root, leads):
         return "it is a link that leaves the folder"
-    return "" if os.path.exists(target) else "it is a link that leads nowhere"
+    if os.path.isabs(target):
+        return "it is a link to an absolute path, which leads elsewhere in a copy of the folder"
+    at = os.path.dirname(path)
+    for part in target.split(b"/"):
+        at = os.path.realpath(os.path.join(at, part))
+        if not _is_in(root, at):
+            return "it is a link whose way leaves the folder, and leads elsewhere in a copy of it"
+    return "" if os.path.exists(leads) else "it is a link that leads nowhere"
+
+
+def _is_in(root: bytes, path: bytes) -> bool:
+    return path == root or path.startswith(root.rstrip(b"/") + b"/")
 
 
 def _found(path: bytes, found: os.stat_result) -> Found:

@@ -375,6 +375,28 @@ def test_a_folder_that_cannot_be_recorded(folder: Path, capsys: pytest.CaptureFi
     assert (len(lines), lines[-1]) == (22, "  and 11 more problems")
 
 
+@pytest.mark.parametrize(
+    ("name", "target", "reason"),
+    [
+        ("abs", "{folder}/ckpt", "it is a link to an absolute path, which leads elsewhere in a copy of the folder"),
+        ("rel", "../ckpt/shards", "it is a link whose way leaves the folder, and leads elsewhere in a copy of it"),
+        ("shards/rel", "../../ckpt", "it is a link whose way leaves the folder, and leads elsewhere in a copy of it"),
+        ("shards/up", "./..//shards/rank_0.bin", ""),
+    ],
+)
+def test_a_link_holds_in_a_copy_too(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, target: str, reason: str
+) -> None:
+    (folder / "ckpt" / name).symlink_to(target.format(folder=folder))
+    if reason:
+        complaint = complaint_of(capsys, "run.plan", "--checkpoint", "ckpt", "-o", "record.json")
+        assert complaint.splitlines()[1:] == [f"  `{name}`: {reason}"]
+        return
+    assert attest() == 0
+    (folder / "ckpt").rename(folder / "moved")
+    assert main(["verify", "record.json", "--checkpoint", "moved"]) == 0
+
+
 def test_a_folder_without_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "empty").mkdir()
     complaint = complaint_of(capsys, "run.plan", "--checkpoint", "empty", "-o", "record.json")
