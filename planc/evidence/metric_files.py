@@ -47,6 +47,8 @@ def read_csv(lines: Iterable[tuple[int, str]]) -> Iterator[Value]:
         names = [name.strip() for name in head]
         if len(set(names)) < len(names):
             raise Faulty(1, "two columns have the same name")
+        if any(number_of(name, is_text=True) is not None for name in names):
+            raise Faulty(1, "the first line names no columns: it holds numbers")
         for row in rows:
             if len(names) < len(row):
                 raise Faulty(numbers[-1], f"the line has {len(row)} cells, and the table {len(names)} columns")

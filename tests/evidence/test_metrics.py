@@ -112,6 +112,7 @@ def test_the_state_of_a_trainer() -> None:
         (lambda: read_jsonl([(2, '{"step": -1, "loss": 1}')]), 2, "no whole number"),
         (lambda: read_csv([]), 0, "empty"),
         (lambda: read_csv(numbered("a,a\n")), 1, "same name"),
+        (lambda: read_csv(numbered("1,2.0\n2,1.5\n")), 1, "names no columns"),
         (lambda: read_csv(numbered("a,b\n1,2\n1,2,3\n")), 3, "3 cells"),
         (lambda: read_csv(numbered('a,b\n"1"x,2\n')), 2, "no line of a table"),
         (lambda: read_trainer_state("{}"), 0, "no `log_history`"),
