@@ -65,7 +65,7 @@ def facts_of(plan: Plan) -> tuple[Facts, ...]:
 def paths_of(plan: Plan) -> set[str]:
     """The files that are written."""
     every = facts_of(plan)
-    targets = [load_target(choice.name) for choice in plan.targets if choice.is_written]
+    targets = [load_target(choice.name) for choice in plan.targets]
     return {file.path for target in targets for file in target.emit(plan, every[0])}
 
 
