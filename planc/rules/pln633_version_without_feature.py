@@ -55,6 +55,8 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.evaluate import version_key
 from planc.plan.model import Plan
+from planc.plan.units import EPOCHS, PLAIN
+from planc.rules._numbers import absent
 from planc.rules._places import related
 from planc.rules._variables import text_place, texts, version, with_text
 from planc.rules.rule import Rule
@@ -121,6 +123,14 @@ def _by_autotp(plan: Plan, facts: Facts) -> bool:
     return bool(1 < facts["parallel.tensor"] and facts["parallel.pipeline"] <= 1)
 
 
+def _warms_up_by_share(plan: Plan, facts: Facts) -> bool:
+    """Whether the warmup is a share of epochs whose steps nobody knows."""
+    warmup, total = (plan.find(f"schedule.{name}") for name in ("warmup", "total"))
+    if warmup is None or total is None or not absent(plan, "dataset.size"):
+        return False
+    return [getattr(found.value, "dimension", None) for found in (warmup, total)] == [PLAIN, EPOCHS]
+
+
 _ACCELERATE, _TRAINER = _by_fsdp2("accelerate"), _by_fsdp2("transformers")
 _TENSOR, _CONTEXT, _REPLICAS = _splits("parallel.tensor"), _splits("parallel.context"), _splits("shard.replicas")
 _BF16, _AXES = _is("precision", "bf16"), "`parallelism_config` of accelerate"
@@ -144,6 +154,7 @@ _NEEDS = (
     ),
     _Need("fsdp2", "torch", "2.6", "`fully_shard` in parallelize.py", "", _always),
     _Need("transformers", "transformers", "5.10", "`fsdp_config` in training_args.json", "shard.stage", _TRAINER),
+    _Need("transformers", "transformers", "5.0", "a share as `warmup_steps`", "schedule.warmup", _warms_up_by_share),
     _Need("transformers", "torch", "2.6", "the Trainer's FSDP2", "shard.stage", _TRAINER),
     _Need("torchtitan", "torchtitan", "0.2", "what planc writes for torchtitan", "", _always),
     _Need("lightning", "lightning", "2.3", "`ModelParallelStrategy`", "parallel.tensor", _TENSOR),
