@@ -10,7 +10,7 @@ from typing import IO, NamedTuple
 
 from planc.commands.files import reason_of
 from planc.evidence.checkpoints.finding import found_in, newest
-from planc.evidence.checkpoints.found import Found, Opener, Unreadable
+from planc.evidence.checkpoints.found import Found, Opener, Unread
 from planc.evidence.dataset_info import Info, described_in
 from planc.evidence.names import text_of
 
@@ -72,10 +72,10 @@ def _opener(paths: Mapping[str, bytes]) -> Opener:
         try:
             file = os.fdopen(os.open(paths[name], os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
         except OSError as error:
-            raise Unreadable(f"it cannot be opened: {reason_of(error)}") from None
+            raise Unread(f"it cannot be opened: {reason_of(error)}") from None
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             file.close()
-            raise Unreadable("it is no file any more")
+            raise Unread("it is no file any more")
         return file
 
     return opened

@@ -11,7 +11,7 @@ import pytest
 from planc.commands.main import main
 from tests.commands.cli import CLEAN
 from tests.commands.test_recorded_checkpoints import COUNT, PLAN, weights
-from tests.evidence.folders import metadata, states
+from tests.evidence.folders import metadata, saved, states
 
 RESUMED = PLAN.replace("  launch {", '  resume { directory = "ckpt" }\n  launch {')
 
@@ -32,7 +32,7 @@ def zero(folder: Path, sharing: int = 8, step: int = 5, **more: Any) -> Path:
     content = states({"a": (COUNT,)}, sharing=sharing, step=step, **more)
     (inside / "mp_rank_00_model_states.pt").write_bytes(content)
     for rank in range(sharing):
-        (inside / f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt").write_bytes(b"")
+        (inside / f"zero_pp_rank_{rank}_mp_rank_00_optim_states.pt").write_bytes(saved({}))
     return inside
 
 
@@ -40,7 +40,7 @@ def dcp(folder: Path, rank: int = 0, **more: bytes) -> None:
     inside = folder / "ckpt" / "iter_0000005"
     inside.mkdir()
     (inside / ".metadata").write_bytes(metadata({"model.a": (COUNT,)}))
-    (inside / f"__{rank}_0.distcp").write_bytes(b"")
+    (inside / f"__{rank}_0.distcp").write_bytes(b"1")
 
 
 def change(folder: Path, old: str, new: str) -> None:

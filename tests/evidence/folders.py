@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import IO, Any, ClassVar
 
-from planc.evidence.checkpoints.found import Unreadable
+from planc.evidence.checkpoints.found import Unread
 
 
 class Stub:
@@ -34,9 +34,11 @@ DTYPE = _stub("torch.bfloat16")
 METADATA = _stub("torch.distributed.checkpoint.metadata.Metadata")
 TENSOR = _stub("torch.distributed.checkpoint.metadata.TensorStorageMetadata")
 PROPERTIES = _stub("torch.distributed.checkpoint.metadata.TensorProperties")
+INDEX = _stub("torch.distributed.checkpoint.metadata.MetadataIndex")
+STORED = _stub("torch.distributed.checkpoint.filesystem._StorageInfo")
 REBUILT = _stub("torch._utils._rebuild_tensor_v2")
 STORAGE = _stub("torch.FloatStorage")
-_STUBS = (SIZE, DTYPE, METADATA, TENSOR, PROPERTIES, REBUILT, STORAGE)
+_STUBS = (SIZE, DTYPE, METADATA, TENSOR, PROPERTIES, INDEX, STORED, REBUILT, STORAGE)
 
 
 class _Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
@@ -79,13 +81,18 @@ def tensor(shape: tuple[int, ...], place: str = "0", offset: int = 0) -> Stub:
     return REBUILT((stored, offset, SIZE((shape,)), (1,), False, OrderedDict()))
 
 
-def metadata(shapes: Mapping[str, tuple[int, ...]], dtype: Any = DTYPE) -> bytes:
-    """The `.metadata` of torch.distributed.checkpoint for tensors of these shapes."""
+def metadata(
+    shapes: Mapping[str, tuple[int, ...]], dtype: Any = DTYPE, sizes: Mapping[str, int] | None = None
+) -> bytes:
+    """The `.metadata` of torch.distributed.checkpoint for tensors of these shapes, in files of these sizes."""
     entries = {}
     for name, shape in shapes.items():
         properties = PROPERTIES(state=(dtype, None, False, None, False))
         entries[name] = TENSOR(state={"properties": properties, "size": SIZE((shape,)), "chunks": []})
-    return pickled(METADATA(state={"state_dict_metadata": entries, "planner_data": None}), 4)
+    lying = {INDEX((name,)): STORED(state={"relative_path": name, "offset": 0, "length": size})
+             for name, size in (sizes or {}).items()}  # fmt: skip
+    state = {"state_dict_metadata": entries, "planner_data": None, "storage_data": lying}
+    return pickled(METADATA(state=state), 4)
 
 
 def states(
@@ -120,7 +127,7 @@ def opener(files: Mapping[str, bytes]) -> Callable[[str], IO[bytes]]:
 
     def opened(name: str) -> IO[bytes]:
         if files[name] == UNOPENED:
-            raise Unreadable("it cannot be opened")
+            raise Unread("it cannot be opened")
         return io.BytesIO(files[name])
 
     return opened

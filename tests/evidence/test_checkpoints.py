@@ -46,7 +46,7 @@ def zero(sharing: int = 2, ranks: int = 1, **more: Any) -> dict[str, bytes]:
     files = dict.fromkeys(names, states(SHAPES, sharing=sharing, ranks=ranks, **more))
     for rank in range(ranks):
         for data in range(sharing):
-            files[f"bf16_zero_pp_rank_{data}_mp_rank_{rank:02d}_optim_states.pt"] = b""
+            files[f"bf16_zero_pp_rank_{data}_mp_rank_{rank:02d}_optim_states.pt"] = saved({})
     return {f"global_step5/{name}": content for name, content in files.items()}
 
 
@@ -71,8 +71,16 @@ def test_files_of_safetensors_with_an_index() -> None:
 
 def test_an_index_that_cannot_be_read_is_said() -> None:
     files = {"model.safetensors": folders.safetensors(WEIGHTS), "model.safetensors.index.json": b"[" * 100_000}
-    (note,) = only(files).notes
-    assert note == "`model.safetensors.index.json` is not read: its header is not JSON"
+    assert only(files).faults == ("`model.safetensors.index.json`: it is not JSON",)
+    files["model.safetensors.index.json"] = UNOPENED
+    one = only(files)
+    assert (one.faults, one.notes) == ((), ("`model.safetensors.index.json` is not read: it cannot be opened",))
+
+
+def test_a_file_that_lacks_what_the_index_has_in_it() -> None:
+    index = {"weight_map": {"a.weight": "model-00001-of-00001.safetensors", "c": "model-00001-of-00001.safetensors"}}
+    files = {"model-00001-of-00001.safetensors": WHOLE, "model.safetensors.index.json": json.dumps(index).encode()}
+    assert only(files).faults == ("`model-00001-of-00001.safetensors`: the index has tensor `c` in it",)
 
 
 def test_an_adapter_is_told_from_a_model() -> None:
@@ -106,7 +114,8 @@ WHOLE = folders.safetensors(WEIGHTS)
         (b"", "it is no file of safetensors, or is cut short"),
         ((4).to_bytes(8, "little") + b"[[]]", "its header is no object"),
         ((4).to_bytes(8, "little") + b"\xff\xff\xff\xff", "its header is not JSON"),
-        ((17).to_bytes(8, "little") + b'{"a": {}, "a":{}}', "its header is not JSON"),
+        ((17).to_bytes(8, "little") + b'{"a": {}, "a":{}}', "its JSON has a key twice"),
+        (folders.safetensors(WEIGHTS, shape=[10**30]), "its JSON has a number that no size reaches"),
         ((10).to_bytes(8, "little") + b'{"a": NaN}', "its header is not JSON"),
         (folders.safetensors(WEIGHTS, shape=[5, 8]), "its header has a tensor of another size than its shape"),
         (folders.safetensors(WEIGHTS, shape=[-4, -8]), "its header has an entry that is no tensor"),
@@ -134,27 +143,97 @@ def test_any_bytes_are_safetensors_or_a_fault(change: bytes, place: int) -> None
 
 def test_torch_distributed_checkpoint() -> None:
     shapes = {"model.a": (4, 8), "model.b": (8,), "optim.state.a.exp_avg": (4, 8), "step": ()}
-    files = {"step-3/.metadata": metadata(shapes), "step-3/__0_0.distcp": b"", "step-3/__3_1.distcp": b""}
+    files = {"step-3/.metadata": metadata(shapes), "step-3/__0_0.distcp": b"1", "step-3/__3_1.distcp": b"1"}
     assert only(files) == Found("step-3", "dcp", 3, COUNT, {"writers": 4})
 
 
 def test_torch_distributed_checkpoint_of_flat_names() -> None:
     # A Llama of Hugging Face saved as it is: its head lies beside `model`.
     shapes = {"model.a": (4, 8), "lm_head.weight": (8,), "optimizer.state.a.exp_avg": (4, 8), "lr_scheduler.x": (2,)}
-    assert only({".metadata": metadata(shapes), "__0_0.distcp": b""}).parameters == COUNT
+    assert only({".metadata": metadata(shapes), "__0_0.distcp": b"1"}).parameters == COUNT
 
 
 def test_an_optimizer_that_is_saved_alone_is_no_checkpoint() -> None:
-    files = {"optimizer_0/.metadata": metadata({"optimizer.state.a": (4,)}), "optimizer_0/__0_0.distcp": b""}
+    files = {"optimizer_0/.metadata": metadata({"optimizer.state.a": (4,)}), "optimizer_0/__0_0.distcp": b"1"}
     assert found(files) == ()
 
 
 def test_a_metadata_that_cannot_be_read_is_said() -> None:
-    one = only({".metadata": b"nothing", "__0_0.distcp": b""})
-    assert one.parameters is None
-    assert one.notes[0].startswith("`.metadata` is not read: ")
-    one = only({".metadata": UNOPENED, "__0_0.distcp": b""})
-    assert one.notes == ("`.metadata` is not read: it cannot be opened",)
+    one = only({".metadata": UNOPENED, "__0_0.distcp": b"1"})
+    assert (one.faults, one.notes) == ((), ("`.metadata` is not read: it cannot be opened",))
+
+
+METADATA = metadata({"model.a": (4, 8), "model.b": (8,)}, sizes={"__0_0.distcp": 3, "__1_0.distcp": 2})
+PARTS = {".metadata": METADATA, "__0_0.distcp": b"123", "__1_0.distcp": b"12"}
+
+
+@pytest.mark.parametrize(
+    ("change", "faults"),
+    [
+        ({}, []),
+        ({"__0_0.distcp": None}, ["`__0_0.distcp` is missing"]),
+        ({"__0_0.distcp": b"12"}, ["`__0_0.distcp`: it has 2 bytes of 3"]),
+        ({"__1_0.distcp": b""}, ["`__1_0.distcp`: it is empty"]),
+        ({"__0_0.distcp": None, "__1_0.distcp": None}, ["`__0_0.distcp` is missing", "`__1_0.distcp` is missing"]),
+        ({".metadata": None}, ["`.metadata` is missing"]),
+        ({".metadata": b""}, ["`.metadata`: it is cut short"]),
+        ({".metadata": METADATA[: len(METADATA) // 3]}, ["`.metadata`: it is cut short"]),
+        ({".metadata": METADATA[:-4]}, ["`.metadata`: it is cut short"]),
+        ({".metadata": b"nothing."}, ["`.metadata`: it is no pickle: "]),
+        ({".metadata": pickle.dumps([1])}, ["`.metadata`: its `.metadata` does not list tensors"]),
+        ({".metadata": metadata({"model.a": (4,)}), "__1_0.distcp": b""}, ["`__1_0.distcp`: it is empty"]),
+    ],
+)  # fmt: skip
+def test_what_a_torch_distributed_checkpoint_lacks(change: dict[str, bytes | None], faults: list[str]) -> None:
+    one = only({name: content for name, content in (PARTS | change).items() if content is not None})
+    assert len(one.faults) == len(faults)
+    for found, wanted in zip(one.faults, faults, strict=True):
+        assert found.startswith(wanted)
+
+
+OLDER = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03."
+
+
+@pytest.mark.parametrize("name", ["mp_rank_00_model_states.pt", "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"])
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "it is empty"),
+        (b"\xff" * 99, "it is no archive of `torch.save`, or is cut short"),
+        (states(SHAPES)[:-30], "it is no archive of `torch.save`, or is cut short"),
+        (OLDER, None),
+        (UNOPENED, None),
+    ],
+)
+def test_an_archive_of_deepspeed_that_is_broken(name: str, content: bytes, fault: str | None) -> None:
+    one = only(zero() | {f"global_step5/{name}": content})
+    assert one.faults == (() if fault is None else (f"`global_step5/{name}`: {fault}",))
+    if "model" in name:  # nothing else states them
+        assert "stage" not in one.layout
+        assert one.parameters is None
+        assert len(one.notes) == int(fault is None)
+
+
+def test_many_broken_archives_are_counted() -> None:
+    files = {name: content if "model" in name else b"" for name, content in zero(sharing=9).items()}
+    assert len(only(files).faults) == 4
+    assert only(files).faults[-1] == "and 6 more are broken"
+
+
+def test_an_archive_of_something_else_states_no_stage() -> None:
+    one = only(zero() | {"global_step5/mp_rank_00_model_states.pt": saved([1])})
+    assert one.faults == ("`global_step5/mp_rank_00_model_states.pt`: it holds no states of DeepSpeed",)
+    assert "stage" not in one.layout
+
+
+def test_a_rank_of_megatron_that_is_broken() -> None:
+    one = only({"iter_0000003/mp_rank_00/model_optim_rng.pt": saved({})[:-1]})
+    (fault,) = one.faults
+    assert fault.startswith("`iter_0000003/mp_rank_00/model_optim_rng.pt`: ")
+
+
+def test_a_metadata_of_another_program_is_none() -> None:
+    assert found({".metadata": b"something", "README.md": b""}) == ()
 
 
 def test_deepspeed() -> None:
@@ -199,7 +278,7 @@ def test_groups_of_ranks_that_share_have_files_of_one_group() -> None:
 
 
 def test_deepspeed_with_experts_in_files_of_their_own_is_not_counted() -> None:
-    one = only(zero() | {"global_step5/layer_0_expert_1_mp_rank_00_model_states.pt": b""})
+    one = only(zero() | {"global_step5/layer_0_expert_1_mp_rank_00_model_states.pt": saved({})})
     assert one.parameters is None
     assert "experts" in one.notes[0]
 
@@ -214,7 +293,7 @@ def test_a_universal_checkpoint() -> None:
 
 def test_a_name_with_a_large_rank_costs_nothing() -> None:
     name = "zero_pp_rank_999999999_mp_rank_99_optim_states.pt"
-    assert only(zero() | {f"global_step5/{name}": b""}).layout["sharing"] == 2
+    assert only(zero() | {f"global_step5/{name}": saved({})}).layout["sharing"] == 2
 
 
 MEGATRON = {"tensor_model_parallel_size": 2, "pipeline_model_parallel_size": 2, "context_parallel_size": 1}
@@ -229,21 +308,21 @@ def test_megatron() -> None:
     assert one.layout == {"tensor": 2, "pipeline": 2, "context": 1, "world": 8}
     del files[f"{folders_of_ranks[3]}/model_optim_rng.pt"]
     assert only(files).faults == ("`mp_rank_01_001` is missing",)
-    files = dict.fromkeys(files, b"")
+    files = dict.fromkeys(files, saved({}))
     assert only(files).layout == {"tensor": 2, "pipeline_or_expert": 2}
 
 
 def test_the_names_of_megatron_alone() -> None:
     names = [f"iter_0000007/mp_rank_{rank:02d}_{stage:03d}_{expert:03d}" for rank in (0, 1) for stage in (0, 1, 2)
              for expert in (0, 1)]  # fmt: skip
-    one = only({f"{name}/model_optim_rng.pt": b"" for name in names})
+    one = only({f"{name}/model_optim_rng.pt": saved({}) for name in names})
     assert (one.step, one.layout) == (7, {"tensor": 2, "pipeline": 3, "expert": 2})
-    assert only({"iter_0000007/mp_rank_00/model_optim_rng.pt": b""}).layout == {"tensor": 1}
+    assert only({"iter_0000007/mp_rank_00/model_optim_rng.pt": saved({})}).layout == {"tensor": 1}
 
 
 def test_the_distributed_format_of_megatron() -> None:
     common = saved({"args": argparse.Namespace(**MEGATRON), "iteration": 9})
-    files = {".metadata": metadata(SHAPES), "common.pt": common, "__0_0.distcp": b""}
+    files = {".metadata": metadata(SHAPES), "common.pt": common, "__0_0.distcp": b"1"}
     one = only({f"iter_0000009/{name}": content for name, content in files.items()})
     assert one.layout == {"writers": 1, "tensor": 2, "pipeline": 2, "context": 1}
     assert (one.step, one.parameters) == (9, COUNT)
@@ -266,7 +345,7 @@ def test_what_is_gone_on_from() -> None:
 
 
 def test_the_tracker_of_megatron_names_a_step() -> None:
-    files = {f"iter_000000{step}/mp_rank_00/model_optim_rng.pt": b"" for step in (3, 4)}
+    files = {f"iter_000000{step}/mp_rank_00/model_optim_rng.pt": saved({}) for step in (3, 4)}
     files["latest_checkpointed_iteration.txt"] = b"3"
     chosen, _ = newest(found(files), dict.fromkeys(files, 0), opener(files))
     assert chosen is not None and chosen.step == 3
@@ -292,7 +371,7 @@ def test_nothing_that_a_pickle_names_is_called(tmp_path: Path) -> None:
     content = pickle.dumps({"state_dict_metadata": _Runs(path)})
     value = pickles.fields(pickles.read(content))["state_dict_metadata"]
     assert value.name == "posix.mkdir"
-    assert only({".metadata": content, "__0_0.distcp": b""}).parameters is None
+    assert only({".metadata": content, "__0_0.distcp": b"1"}).parameters is None
     only({"mp_rank_00_model_states.pt": saved({"module": _Runs(path)})})
     assert not path.exists()
     pickle.loads(content)
@@ -306,7 +385,7 @@ METADATA = metadata({"model.a": (4, 8), "optim.a": (4, 8)})
 @given(st.binary(max_size=24), st.integers(0, len(METADATA)))
 def test_any_bytes_are_a_pickle_or_a_fault(change: bytes, place: int) -> None:
     for content in (change, METADATA[:place] + change + METADATA[place:], METADATA[:place] + change):
-        found({".metadata": content, "__0_0.distcp": b""})
+        found({".metadata": content, "__0_0.distcp": b"1"})
         try:
             pickles.read(content)
         except Unreadable as reason:
@@ -366,7 +445,7 @@ def test_a_deep_pickle_and_one_that_holds_itself_are_read() -> None:
     assert pickles.whole_numbers(deep) is None
     endless: dict[str, Any] = {}
     endless["state_dict_metadata"] = endless
-    assert found({".metadata": pickle.dumps(endless), "__0_0.distcp": b""}) == ()
+    assert found({".metadata": pickle.dumps(endless), "__0_0.distcp": b"1"}) == ()
 
 
 def test_an_archive_cannot_have_more_read_than_it_may() -> None:

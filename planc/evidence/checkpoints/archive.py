@@ -6,7 +6,7 @@ import zipfile
 from typing import IO, Any, cast
 
 from planc.evidence.checkpoints import pickled
-from planc.evidence.checkpoints.found import Unreadable
+from planc.evidence.checkpoints.found import Unread, Unreadable
 from planc.evidence.checkpoints.pickled import Made
 
 #: Bytes of a pickle that is read.
@@ -16,8 +16,28 @@ MOST_BYTES = 32 << 20
 _MOST_AT_ONCE = 16 << 20
 
 
+#: How a file begins that PyTorch wrote before 1.6, or when it was told to: pickles one behind the other.
+_OLDER = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+
+
+def check(file: IO[bytes]) -> None:
+    """Raises what is wrong with a file, of which its ends alone are read: a copy that was broken off has no list."""
+    start = file.read(len(_OLDER))
+    if not start:
+        raise Unreadable("it is empty")
+    if start == _OLDER:
+        raise Unread("it has the form of PyTorch before 1.6")
+    try:
+        is_whole = zipfile.is_zipfile(cast("IO[bytes]", _Bounded(file)))
+    except ValueError:
+        is_whole = False
+    if not is_whole:
+        raise Unreadable("it is no archive of `torch.save`, or is cut short")
+
+
 def read(file: IO[bytes]) -> Any:
     """The value of the file, as `pickled.read` gives it."""
+    check(file)
     try:
         with zipfile.ZipFile(cast("IO[bytes]", _Bounded(file))) as archive:
             found = [entry for entry in archive.infolist() if entry.filename.endswith("/data.pkl")]
@@ -25,7 +45,7 @@ def read(file: IO[bytes]) -> Any:
                 raise Unreadable("it is not written by `torch.save`")
             (entry,) = found
             if entry.compress_type != zipfile.ZIP_STORED or MOST_BYTES < entry.file_size:
-                raise Unreadable(f"its pickle is packed, or larger than {MOST_BYTES >> 20} MiB")
+                raise Unread(f"its pickle is packed, or larger than {MOST_BYTES >> 20} MiB")
             content = archive.read(entry)
     except Unreadable:
         raise
@@ -44,7 +64,7 @@ class _Bounded:
     def read(self, count: int = -1) -> bytes:
         content = self._file.read(_MOST_AT_ONCE + 1 if count < 0 else min(count, _MOST_AT_ONCE + 1))
         if _MOST_AT_ONCE < len(content):
-            raise Unreadable("its list of contents is too long")
+            raise Unread("its list of contents is too long")
         return content
 
 

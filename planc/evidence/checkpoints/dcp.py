@@ -21,6 +21,12 @@ MOST_BYTES = 128 << 20
 #: The first field of what is pickled; the next is `planner_data`.
 _LIST = "state_dict_metadata"
 
+#: Bytes of one that is read whole, for where its tensors lie.
+_MOST_LISTED = 1 << 20
+
+#: The last byte of a pickle.
+_STOP = b"."
+
 _FILE = re.compile(r"__(\d{1,9})_\d{1,9}\.distcp")
 
 _TENSOR = "torch.distributed.checkpoint.metadata.TensorStorageMetadata"
@@ -47,6 +53,8 @@ def is_file(name: str) -> bool:
 
 def read(content: bytes) -> tuple[Tensor, ...]:
     """The tensors of the model in a `.metadata`, in the order in which it has them."""
+    if not content.endswith(_STOP):
+        raise Unreadable("it is cut short")
     value = pickled.read_between(content, _LIST, "planner_data")
     listed = pickled.fields(value).get(_LIST, value)
     if not isinstance(listed, pickled.Made) or listed.name != "dict":
@@ -59,6 +67,19 @@ def read(content: bytes) -> tuple[Tensor, ...]:
                 raise Unreadable("its `.metadata` has a tensor without a shape")
             found.append(Tensor(name, _dtype(pickled.fields(value).get("properties")), shape))
     return _of_model(found)
+
+
+def stored(content: bytes) -> dict[str, int]:
+    """Bytes that each file has at least, as a `.metadata` lists their parts; none where it is long, or does not say."""
+    if _MOST_LISTED < len(content):
+        return {}
+    found: dict[str, int] = {}
+    for _, value in pickled.entries(pickled.fields(pickled.read(content)).get("storage_data")):
+        part = pickled.fields(value)
+        name, offset, length = (part.get(key) for key in ("relative_path", "offset", "length"))
+        if isinstance(name, str) and type(offset) is int and type(length) is int:
+            found[name] = max(found.get(name, 0), offset + length)
+    return found
 
 
 def _dtype(properties: Any) -> str:

@@ -48,6 +48,11 @@ def names(files: Iterable[str]) -> Names | None:
     return Names(first, layout, tuple(_missing([match for match, _ in models], states, layout)))
 
 
+def is_states(name: str) -> bool:
+    """Whether a name is that of an archive of states, of whichever rank."""
+    return any(pattern.fullmatch(name) for pattern in (_MODEL, _STATES, _EXPERT))
+
+
 def step_of(folder: str) -> int | None:
     """The step in the name of a folder."""
     match = _STEP.fullmatch(folder)
@@ -60,7 +65,7 @@ def stated(content: Mapping[str, Any]) -> dict[str, int]:
     degrees = pickled.fields(content.get("checkpoint_parallel_dimensions"))
     found |= {ours: degrees[theirs] for theirs, ours in _DEGREES.items() if _is_size(degrees.get(theirs))}
     config = pickled.fields(pickled.fields(content.get("ds_config")).get("zero_optimization"))
-    stage = config.get("stage", 0 if content.get("param_shapes") is None else None)
+    stage = config.get("stage", 0 if content.get("param_shapes", 0) is None else None)
     if type(stage) is int and 0 <= stage <= 3:
         found["stage"] = stage
     step = content.get("global_steps")

@@ -13,6 +13,10 @@ class Unreadable(Exception):
     """Why a file does not describe a checkpoint."""
 
 
+class Unread(Unreadable):
+    """Why planc does not read a file that may be whole: it is too large, of a form of its own, or not to be opened."""
+
+
 class Found(NamedTuple):
     """A checkpoint; `path` is its folder from the one that was looked into, empty for that itself.
 

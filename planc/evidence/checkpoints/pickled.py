@@ -10,7 +10,7 @@ import pickletools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from planc.evidence.checkpoints.found import Unreadable
+from planc.evidence.checkpoints.found import Unread, Unreadable
 
 
 class Made:
@@ -107,7 +107,7 @@ class _Machine:
         left = _MOST_THINGS
         for number, (opcode, argument, _) in enumerate(pickletools.genops(content)):
             if _MOST_STEPS < number:
-                raise Unreadable(_TOO_MUCH)
+                raise Unread(_TOO_MUCH)
             name = opcode.name
             if name in _PUSHED:
                 if following and argument == following and self.stack[-2:-1] == [key]:
@@ -117,14 +117,14 @@ class _Machine:
             if name in _MAKING:
                 left -= 1
                 if left < 0:
-                    raise Unreadable(_TOO_MUCH)
+                    raise Unread(_TOO_MUCH)
             step = _STEPS.get(name)
             if step is not None:
                 step(self, argument)
             elif name == "STOP":
                 return self.stack.pop()
             else:
-                raise Unreadable(f"its pickle has {name}, which no checkpoint needs")
+                raise Unread(f"its pickle has {name}, which no checkpoint needs")
         raise Unreadable("its pickle has no end")
 
     def marked(self) -> list[Any]:

@@ -9,7 +9,7 @@ import json
 import math
 from typing import IO, Any, TypeGuard
 
-from planc.evidence.checkpoints.found import Unreadable
+from planc.evidence.checkpoints.found import Unread, Unreadable
 from planc.evidence.checkpoints.tensors import Tensor
 
 #: Bytes of a header; safetensors refuses longer ones.
@@ -31,7 +31,7 @@ def read(file: IO[bytes], size: int) -> tuple[Tensor, ...]:
     length = int.from_bytes(head, "little")
     if len(head) < 8 or size - 8 < length or MOST_HEADER < length:
         raise Unreadable("it is no file of safetensors, or is cut short")
-    document = _object(file.read(length))
+    document = _object(file.read(length), "its header")
     document.pop("__metadata__", None)
     tensors, end = [], 0
     for name, entry in document.items():
@@ -49,33 +49,33 @@ def read(file: IO[bytes], size: int) -> tuple[Tensor, ...]:
 def files_of_index(content: bytes) -> dict[str, str]:
     """The file of each tensor, from a `model.safetensors.index.json`."""
     if MOST_INDEX < len(content):
-        raise Unreadable(f"it is larger than {MOST_INDEX >> 20} MiB")
-    files = _object(content).get("weight_map")
+        raise Unread(f"it is larger than {MOST_INDEX >> 20} MiB")
+    files = _object(content, "it").get("weight_map")
     if not isinstance(files, dict) or not all(isinstance(name, str) for name in files.values()):
         raise Unreadable("it has no `weight_map` of names")
     return files
 
 
-def _object(content: bytes) -> dict[str, Any]:
+def _object(content: bytes, what: str) -> dict[str, Any]:
     try:
         document = json.loads(content.decode("utf-8"), object_pairs_hook=_pairs, parse_int=_whole, parse_constant=_none)
     except (ValueError, RecursionError):
-        raise Unreadable("its header is not JSON") from None
+        raise Unreadable(f"{what} is not JSON") from None
     if not isinstance(document, dict):
-        raise Unreadable("its header is no object")
+        raise Unreadable(f"{what} is no object")
     return document
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError("a key stands there twice")
+        raise Unreadable("its JSON has a key twice")
     return made
 
 
 def _whole(digits: str) -> int:
     if 19 < len(digits):
-        raise ValueError("no size is that large")
+        raise Unreadable("its JSON has a number that no size reaches")
     return int(digits)
 
 
