@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Choice, Plan, Record, Unknown
@@ -25,6 +26,9 @@ from planc.targets._faults import (
 
 #: Targets that start the program themselves; pods and other machines run a trainer's own script (PLN992, 994, 996).
 _STARTERS = frozenset(("accelerate", "deepspeed-launcher", "ray-train", "slurm", "torchrun"))
+
+#: Targets whose files say nothing that depends on the number of nodes.
+NUMBERLESS = ("env", "torchrun")
 
 #: Trainers that come with a program: what a checkout calls it.
 _PROGRAMS = {
@@ -115,6 +119,12 @@ def starting_path(plan: Plan) -> str:
     return "emit" if is_unset(plan, "launch.script") else "launch.script"
 
 
+def for_all_nodes(plan: Plan) -> tuple[str, str]:
+    """What is not right with fewer nodes for a plan of other targets than torchrun: the message, and its label."""
+    names = [f"`{choice.name}`" for choice in plan.targets if choice.name not in NUMBERLESS]
+    return f"{either(names[:3], 'and')} cannot go on with fewer nodes", "would be left out"
+
+
 def check_nodes(plan: Plan, target: str) -> Iterator[Diagnostic]:
     """What is wrong with the cluster for the files of any target: nodes that are not alike."""
     choice = choice_of(plan, target)
@@ -132,7 +142,8 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
     if written(plan, "launch.container.image") is not None and not plan.emits(*_START_CONTAINERS):
         yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
     if target != "torchrun" and written(plan, "launch.min_nodes") is not None:
-        yield ELASTIC.at(plan["launch.min_nodes"].span, "the launch scripts are not elastic", "would be left out")
+        help = ("emit `torchrun` alone, or remove `min_nodes`",)
+        yield ELASTIC.at(plan["launch.min_nodes"].span, *for_all_nodes(plan), help=help)
     for module in written(plan, "launch.modules") or ():
         if module.startswith("-") or not module.strip():
             yield MODULE_NAME.at(plan["launch.modules"].span, f"`{module}` is no name of a module")

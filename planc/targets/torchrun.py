@@ -25,7 +25,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     yield from check_launch(plan, "torchrun")
     reason = None if written(plan, "launch.min_nodes") is None else why_not_elastic(plan, facts)
     if reason is not None:
-        yield ELASTIC.at(plan["launch.min_nodes"].span, *reason)
+        yield ELASTIC.at(plan["launch.min_nodes"].span, reason.message, reason.label, help=reason.help)
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
