@@ -18,6 +18,7 @@ from planc.commands.placing import refuse_inputs, refuse_place
 from planc.commands.reading import SET
 from planc.diagnostics.amounts import count_text, plural, size_text
 from planc.diagnostics.text import visible
+from planc.evidence import dataset
 from planc.evidence.canonical import Unreadable, canonical
 from planc.evidence.checkpoints.found import Found
 from planc.evidence.envelope import signed
@@ -174,6 +175,10 @@ def _report(made: Run, options: argparse.Namespace) -> str:
     if MOST_NAMED < len(made.found):
         lines.append(f"    and {plural(len(made.found) - MOST_NAMED, 'more')}")
     lines += [f"    differs: {visible(other)}" for other in made.differing]
+    fault = dataset.not_compared(made.dataset)
+    if fault:
+        told = f"digest {quoted(made.dataset['digest'])}, compared with nothing: {fault}"
+        lines.append(f"    {told}" if "folder" in made.dataset else f"  dataset: {told}")
     names = {name for report in made.reports for name in report.metrics}
     lines.append(f"  metrics: {len(names) or 'none'}")
     return "".join(f"{line}\n" for line in lines)

@@ -229,6 +229,38 @@ def test_a_digest_that_is_only_stated(folder: Path) -> None:
     assert "whether the dataset has the digest that is stated: it is no SHA-256" in part["not_recorded"]
 
 
+@pytest.mark.parametrize("digest", ["git:abc", "md5:00", "a" * 40, "a" * 96, "sha512:" + "a" * 128])
+def test_a_digest_that_is_not_compared_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], digest: str
+) -> None:
+    assert attest("--dataset-digest", digest) == 0
+    told = f"  dataset: digest `{digest}`, compared with nothing: no folder of the data was given\n"
+    assert told in capsys.readouterr().out
+    assert attest("--dataset-digest", digest, "--dataset", "data", "--force") == 0
+    assert f"\n    digest `{digest}`, compared with nothing: it is no SHA-256\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "digest", ["sha256:00", "sha256:", "SHA256:" + "a" * 64, "sha-256=x", "a" * 63, "A" * 65, "", " ", "a\x1b[31m\nb"]
+)
+@pytest.mark.parametrize("arguments", [(), ("--dataset", "data")])
+def test_a_digest_that_is_none(
+    folder: Path, capsys: pytest.CaptureFixture[str], digest: str, arguments: tuple[str, ...]
+) -> None:
+    assert attest("--dataset-digest", digest, *arguments) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("planc: the digest of `--dataset-digest` is no ")
+    assert "\x1b" not in told
+    assert not (folder / "record.json").exists()
+
+
+def test_a_digest_of_the_plan_that_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "run.plan").write_text(PLAN.replace("version =", 'digest = "sha256:12"  version ='))
+    assert attest() == 1
+    told = "is no SHA-256, which is written `sha256:` and 64 hexadecimal digits: it is `sha256:12`\n"
+    assert capsys.readouterr().err.startswith(f"planc: the plan's `dataset.digest` {told}")
+
+
 def test_where_nothing_differs_there_is_nothing_to_allow(folder: Path) -> None:
     assert attest() == 0
     first = (folder / "record.json").read_bytes()
