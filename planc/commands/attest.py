@@ -168,13 +168,13 @@ def _report(made: Run, options: argparse.Namespace) -> str:
         f"wrote {quoted(options.output)}{'' if options.sign is None else ', signed'}",
         f"  checkpoint: {plural(len(made.checkpoint.files), 'file')}, {size_text(made.checkpoint.size)}",
     ]
-    if "folder" in made.dataset:
-        data = made.dataset["folder"]
-        lines.append(f"  dataset: {plural(len(data['files']), 'file')}, digest sha256:{data['sha256']}")
     lines += [f"    {_shown(found)}" for found in made.found[:MOST_NAMED]]
     if MOST_NAMED < len(made.found):
         lines.append(f"    and {plural(len(made.found) - MOST_NAMED, 'more')}")
     lines += [f"    differs: {visible(other)}" for other in made.differing]
+    if "folder" in made.dataset:
+        data = made.dataset["folder"]
+        lines.append(f"  dataset: {plural(len(data['files']), 'file')}, digest sha256:{data['sha256']}")
     fault = dataset.not_compared(made.dataset)
     if fault:
         told = f"digest {quoted(made.dataset['digest'])}, compared with nothing: {fault}"

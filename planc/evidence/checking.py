@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from planc.diagnostics.amounts import plural
@@ -58,9 +59,9 @@ def of_checkpoints(recorded: Sequence[Mapping[str, Any]], found: Iterable[Found]
     for path in sorted({*before, *after}):
         where = f"in {_quoted(path)} " if path else "in the folder "
         if path not in after:
-            yield Difference("checkpoint", f"{where}is none, recorded is one")
+            yield Difference("checkpoint", f"{where}is no checkpoint of a known format, recorded is one")
         elif path not in before:
-            yield Difference("checkpoint", f"{where}is one, recorded is none")
+            yield Difference("checkpoint", f"{where}is a checkpoint of a known format, recorded is none")
         else:
             yield from (Difference("checkpoint", f"{where}{told}") for told in _differing(before[path], after[path]))
 
@@ -128,6 +129,8 @@ def leaves(value: Any, path: str) -> dict[str, Any]:
     """The leaves of a resolved plan, by the path that a plan's text has for them."""
     if not isinstance(value, dict):
         return {path: value}
+    if set(value) == {"fraction"}:
+        return {path: _number_of(value["fraction"])}
     if set(value) == {"kind", "name", "fields"} and isinstance(value["fields"], dict):
         found = {path: value["name"]}
         value = value["fields"]
@@ -139,6 +142,14 @@ def leaves(value: Any, path: str) -> dict[str, Any]:
     for name, item in value.items():
         found |= leaves(item, f"{path}.{name}" if path else name)
     return found
+
+
+def _number_of(parts: Any) -> Any:
+    """The number that a plan's text has for a fraction of whole numbers, `0.0003` or else `1/3`."""
+    if not isinstance(parts, list) or [type(part) for part in parts] != [int, int] or parts[1] < 1:
+        return {"fraction": parts}
+    above, below = parts
+    return above / below if Fraction(repr(above / below)) == Fraction(above, below) else f"{above}/{below}"
 
 
 def _of_emitted(recorded: list[dict[str, Any]], made: list[dict[str, Any]]) -> Iterator[Difference]:

@@ -105,6 +105,15 @@ def test_what_a_record_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert "time" not in part
 
 
+def test_what_is_said_of_a_checkpoint_stands_below_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header = b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    (folder / "ckpt" / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"1234")
+    assert attest("--dataset", "data", "--allow-differences") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("  checkpoint: 3 files") and lines[2].startswith("    safetensors, ")
+    assert [line.split(":")[0] for line in lines[3:]] == ["    differs", "  dataset", "  metrics"]
+
+
 def test_plan_and_files_are_those_that_compile_writes(folder: Path) -> None:
     assert attest("--set", "batch.micro=2") == 0
     assert main(["compile", "run.plan", "-o", "out", "--set", "batch.micro=2"]) == 0

@@ -262,16 +262,21 @@ def test_a_file_in_place_of_a_link_and_the_other_way_round(folder: Path, shown: 
                 "emitted files: `torchrun.sh` is not written for this plan by this planc",
             ],
         ),
+        (
+            "emit =",
+            "optimizer { learning_rate = 0.0006 }\n  emit =",
+            ["plan: `optimizer.learning_rate` is `0.0006`, recorded is not set"],
+        ),
         ("plan run {", "plan walk {", ["plan: the record is of plan `run`, and `run.plan` has `walk`"]),
     ],
-    ids=["batch", "version", "dataset", "seed", "no-seed", "targets", "name"],
+    ids=["batch", "version", "dataset", "seed", "no-seed", "targets", "number", "name"],
 )
 def test_another_plan(folder: Path, shown: Callable[..., list[str]], old: str, new: str, messages: list[str]) -> None:
     assert old in PLAN
     (folder / "run.plan").write_text(PLAN.replace(old, new))
     found = shown("--plan", "run.plan", "--key", "key.pub")
     assert all(any(line.startswith(message) for line in found) for message in messages), found
-    assert len(found) == len(messages) or old.startswith(("seed", "global")), found
+    assert len(found) == len(messages) or old.startswith(("seed", "global", "emit =")), found
 
 
 def test_a_plan_that_is_only_written_in_another_way(folder: Path) -> None:
@@ -698,3 +703,42 @@ def test_nothing_named_in_a_record_is_opened(
     below = [os.fsdecode(path) for path in seen if b"ckpt" in os.fsencode(path)]  # type: ignore[arg-type]
     assert [os.path.basename(path) for path in below] == ["rank_0.bin"]
     assert statement_in(read((folder / "record.json").read_bytes()))
+
+
+def test_data_of_which_a_digest_alone_is_recorded(
+    folder: Path, shown: Callable[..., list[str]], complaint: Callable[..., str]
+) -> None:
+    def stated(digest: str) -> None:
+        assert attest("--force", "--dataset-digest", digest) == 0
+
+    right = sha256(b"some words").hexdigest()
+    stated(right)
+    assert verify("--dataset", "data") == 0
+    stated(f"sha256:{'a' * 64}")
+    (line,) = [line for line in shown("--dataset", "data") if line.startswith("differs")]
+    start = "differs: dataset: `data` has the digest sha256:"
+    assert line.startswith(start)
+    assert line.endswith(f", recorded is `sha256:{'a' * 64}`")
+    stated(line.removeprefix(start)[:64])
+    assert verify("--dataset", "data") == 0
+    stated("git:abc")
+    assert complaint("--dataset", "data").startswith(
+        "the record lists no files of its dataset, and its digest `git:abc` is no SHA-256"
+    )
+    assert attest("--force") == 0
+    assert complaint("--dataset", "data").startswith("the record lists no files of its dataset, and states no digest")
+
+
+@pytest.mark.parametrize(("what", "name"), [("checkpoint", "shards/rank_0.bin"), ("dataset", "part.txt")])
+def test_what_cannot_be_read_differs_from_nothing(
+    folder: Path, complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch, what: str, name: str
+) -> None:
+    opened, path = os.open, {"checkpoint": "ckpt", "dataset": "data"}[what]
+
+    def refused(asked: str | bytes, *arguments: Any, **more: Any) -> int:
+        if os.fsdecode(asked).endswith(name):
+            raise PermissionError(13, "Permission denied")
+        return opened(asked, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", refused)
+    assert complaint(f"--{what}", path) == f"cannot read `{name}` in the {what} `{path}`: permission denied"
