@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from planc.commands.files import reason_of
 from planc.commands.output import CannotWork, quoted
-from planc.evidence.folder import File, Folder, Link, Problem
+from planc.evidence.folder import UNREAD, File, Folder, Link, Problem
 from planc.evidence.names import text_of
 
 #: Bytes of a thread's buffer: hashing one takes long enough that threads hardly wait for each other.
@@ -100,7 +100,7 @@ def _walked(root: bytes) -> _Tree:
                     if reason:
                         tree.problems[name] = reason
         except OSError as error:
-            tree.problems[at or b"."] = f"it cannot be read: {reason_of(error)}"
+            tree.problems[at or b"."] = f"{UNREAD}{reason_of(error)}"
     return tree
 
 
@@ -119,7 +119,7 @@ def _sorted_in(tree: _Tree, root: bytes, name: bytes, waiting: list[bytes]) -> s
         else:
             return next((reason for is_kind, reason in _KINDS if is_kind(found.st_mode)), "it is no file")
     except OSError as error:
-        return f"it cannot be read: {reason_of(error)}"
+        return f"{UNREAD}{reason_of(error)}"
     return ""
 
 
@@ -229,7 +229,7 @@ class _Hashing:
         except FileNotFoundError:
             digest, reason = None, "it vanished while the folder was read"
         except OSError as error:
-            digest, reason = None, f"it cannot be read: {reason_of(error)}"
+            digest, reason = None, f"{UNREAD}{reason_of(error)}"
         else:
             reason = "it changed while it was read"
         if digest is not None:

@@ -158,7 +158,8 @@ def _compared(
     if options.dataset is None:
         yield "dataset", "name its folder with `--dataset`" if data else "its files were not recorded", None
     elif data is None:
-        yield "dataset", "", (Difference("dataset", "the record lists no files of it"),)
+        stated = predicate["dataset"].get("digest")
+        yield "dataset", f"the digest {quoted(stated or '')}", _of_digest(stated, options.dataset)
     else:
         recorded = folder.folder_of(data["files"], data["links"])
         found = _measured(options.dataset, "dataset")
@@ -189,9 +190,30 @@ def _of_metrics(
         yield "metrics", "name their file with `--metrics`" if recorded else "none are recorded", None
 
 
+def _of_digest(stated: str | None, path: str) -> Iterator[Difference]:
+    """Whether a folder has the digest that a record states of data of which it lists no files."""
+    if stated is None:
+        raise CannotWork("the record lists no files of its dataset, and states no digest that `--dataset` could have")
+    found = _measured(path, "dataset")
+    fits = dataset.holds(stated, found)
+    if fits is None:
+        told = f"and its digest {quoted(stated)} is no SHA-256 that `--dataset` could have"
+        raise CannotWork(f"the record lists no files of its dataset, {told}")
+    if not fits:
+        told = f"has the digest sha256:{folder.digest_of(found)}, recorded is {quoted(stated)}"
+        yield Difference("dataset", f"{quoted(path)} {told}")
+
+
 def _measured(path: str, what: str) -> folder.Folder:
+    """What a folder holds; what cannot be read of it may be as recorded or not, so that nothing can be said."""
     with progress.shown(what) as show:
-        return hashing.measured(path, show)
+        found = hashing.measured(path, show)
+    unread = [problem for problem in found.problems if problem.reason.startswith(folder.UNREAD)]
+    if unread:
+        more = f", and {plural(len(unread) - 1, 'more file')}" if 1 < len(unread) else ""
+        reason = unread[0].reason.removeprefix(folder.UNREAD)
+        raise CannotWork(f"cannot read {quoted(unread[0].name)} in the {what} {quoted(path)}{more}: {reason}")
+    return found
 
 
 def _of_plan(predicate: dict[str, Any], options: argparse.Namespace) -> Iterator[Difference]:

@@ -31,6 +31,10 @@ class Problem(NamedTuple):
     reason: str
 
 
+#: How the reason begins where something could not be read, which says nothing of what it holds.
+UNREAD = "it cannot be read: "
+
+
 class Folder(NamedTuple):
     """The content of a folder, each part in the order of the names."""
 
