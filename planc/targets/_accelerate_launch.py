@@ -12,8 +12,8 @@ from planc.targets._launch import option, written
 def chosen_backend(plan: Plan) -> str:
     """The backend whose file a script uses: the option of `accelerate`, else by stage and by what can say the plan.
 
-    Without shards that is DDP, unless the plan emits `deepspeed` too; at stage 1 DeepSpeed; from stage 2 on FSDP2, unless
-    the Hugging Face Trainer is to read DeepSpeed's file, which nobody would read under FSDP2.
+    Without shards that is DDP, unless the plan emits `deepspeed` too; at stage 1 DeepSpeed; from stage 2 on FSDP2,
+    unless the Hugging Face Trainer is to read DeepSpeed's file, which nobody would read under FSDP2.
     """
     chosen = option(plan, "accelerate", "backend")
     if chosen is not None:
