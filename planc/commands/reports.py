@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import IO, cast
@@ -29,15 +29,15 @@ _FORMS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "traine
 
 def read_metrics(name: str) -> Report:
     """What a file of metrics says, in the form that its ending names; without one of these it is a log."""
-    report = _read(name, _FORMS.get(os.path.splitext(name)[1].lower(), "log"))
+    report = read_log(name)
     if not report.metrics:
         raise CannotWork(f"{quoted(name)} reports no metric")
     return report
 
 
 def read_log(name: str) -> Report:
-    """What a log says, perhaps nothing."""
-    return _read(name, "log")
+    """What a log says, perhaps nothing; its ending may name a form too, as that of a log in lines of JSON does."""
+    return _read(name, _FORMS.get(os.path.splitext(name)[1].lower(), "log"))
 
 
 def read_as(name: str, form: str) -> Report:
@@ -108,9 +108,9 @@ def _opened(name: str) -> Iterator[IO[bytes]]:
 
 def _values(file: IO[bytes], form: str, software: dict[str, set[str]]) -> Iterator[Value]:
     if form == "csv":
-        return read_csv(texts(file))
+        return read_csv(_noted(texts(file), software))
     if form == "jsonl":
-        return read_jsonl(texts(file))
+        return read_jsonl(_noted(texts(file), software))
     if form == "trainer_state":
         return read_trainer_state(_whole(file))
     return _of_log(file, software)
@@ -127,8 +127,13 @@ def _whole(file: IO[bytes]) -> str:
 
 
 def _of_log(file: IO[bytes], software: dict[str, set[str]]) -> Iterator[Value]:
-    for _, line in lines(file):
-        text = line.decode("utf-8", "replace")
+    decoded = ((number, line.decode("utf-8", "replace")) for number, line in lines(file))
+    for _, text in _noted(decoded, software):
+        yield from values_in(text)
+
+
+def _noted(read: Iterable[tuple[int, str]], software: dict[str, set[str]]) -> Iterator[tuple[int, str]]:
+    for number, text in read:
         for name, version in versions_in(text):
             software.setdefault(name, set()).add(version)
-        yield from values_in(text)
+        yield number, text

@@ -238,6 +238,30 @@ def test_a_digest_that_is_only_stated(folder: Path) -> None:
     assert "whether the dataset has the digest that is stated: it is no SHA-256" in part["not_recorded"]
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("m.jsonl", METRICS),
+        ("m.csv", "step,loss\n2,1.5\n"),
+        ("m.json", '{"log_history": [{"step": 2, "loss": 1.5}]}'),
+        ("m.log", "{'loss': '1.5', 'epoch': '1.0'}\n"),
+    ],
+)
+def test_a_log_with_the_metrics_that_the_plan_asks_for(folder: Path, name: str, content: str) -> None:
+    (folder / "run.plan").write_text(PLAN.replace('  file = "metrics.jsonl"', ""))
+    (folder / name).write_text(content)
+    assert attest("--log", name) == 0
+    (report,) = predicate(folder)["metrics"]
+    assert report["values"]["loss"]["final"]["value"] == 1.5
+    assert attest("--metrics", name, "--log", name, "--force") == 0
+
+
+def test_a_log_in_lines_of_json_reports_versions_too(folder: Path) -> None:
+    (folder / "train.jsonl").write_text('{"message": "NCCL version 2.29.7+cuda13.2", "loss": 1}\n')
+    assert attest("--log", "train.jsonl") == 0
+    assert predicate(folder)["software"] == {"nccl": ["2.29.7+cuda13.2"]}
+
+
 @pytest.mark.parametrize("digest", ["git:abc", "md5:00", "a" * 40, "a" * 96, "sha512:" + "a" * 128])
 def test_a_digest_that_is_not_compared_is_told(
     folder: Path, capsys: pytest.CaptureFixture[str], digest: str
