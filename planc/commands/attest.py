@@ -10,8 +10,9 @@ from contextlib import suppress
 from planc.commands import attesting, output
 from planc.commands.arguments import Parser, parsed
 from planc.commands.attesting import MOST_NAMED, Lacking
+from planc.commands.checkpoints import undescribed
 from planc.commands.compiling import judge, ready
-from planc.commands.evidence_files import key_in, require_file, require_packages
+from planc.commands.evidence_files import exposure_of, key_in, require_file, require_packages
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text, quoted
 from planc.commands.placing import refuse_inputs, refuse_place
@@ -34,6 +35,7 @@ def run(arguments: list[str]) -> int:
     require_file(options.file)
     _refuse_output(options)
     key = None if options.sign is None else key_in(options.sign, private_key)
+    output.complain("" if options.sign is None else exposure_of(options.sign))
     files = Files()
     found = ready(judge(files, options.file, tuple(options.set)), [] if options.plan is None else [options.plan], ())
     output.complain(as_text(filter(output.is_error, found.diagnostics), output.in_color(options.color, sys.stderr)))
@@ -58,6 +60,8 @@ def run(arguments: list[str]) -> int:
         raise CannotWork(f"the record could not be read again: {visible(str(reason))}") from None
     _write(options, content)
     output.complain(_warnings(made))
+    if options.dataset is not None:
+        output.complain("".join(f"planc: {fault}\n" for fault in undescribed(options.dataset)))
     output.write(_report(made, options))
     return 0
 

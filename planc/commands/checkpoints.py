@@ -11,7 +11,7 @@ from typing import IO, NamedTuple
 from planc.commands.files import reason_of
 from planc.evidence.checkpoints.finding import found_in, newest
 from planc.evidence.checkpoints.found import Found, Opener, Unread
-from planc.evidence.dataset_info import Info, described_in
+from planc.evidence.dataset_info import Info, described_in, faults_in
 from planc.evidence.names import text_of
 
 #: Files of a folder that are looked at; a checkpoint of more is not read.
@@ -37,6 +37,11 @@ def looked_at(folder: str) -> Looked:
 def described(folder: str) -> tuple[Info, ...]:
     """What a folder of data says of it."""
     return described_in(*_contents(folder))
+
+
+def undescribed(folder: str) -> tuple[str, ...]:
+    """What of the descriptions in a folder of data says nothing, and why."""
+    return faults_in(*_contents(folder))
 
 
 def _contents(folder: str) -> tuple[dict[str, int], Opener]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TypeVar
 
@@ -47,6 +48,16 @@ def content_of(path: str, limit: int) -> bytes:
         raise CannotWork(f"cannot read {quoted(path)}: {reason_of(error)}") from error
     except ValueError:  # a path with a zero byte
         raise CannotWork(f"cannot read {quoted(path)}: no such file or directory") from None
+
+
+def exposure_of(path: str) -> str:
+    """A line that tells who else may read a private key; empty if nobody may, or if the file is gone."""
+    with suppress(OSError):
+        rights = stat.S_IMODE(os.stat(path).st_mode)
+        if rights & 0o077:
+            told = f"by its rights {rights:04o}; `chmod 600` closes it"
+            return f"planc: the key {quoted(path)} is open to others, {told}\n"
+    return ""
 
 
 def key_in(path: str, load: Callable[[bytes], Key]) -> Key:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from planc.diagnostics.text import visible
 from planc.evidence.checkpoints.found import Opener, Unreadable
 
 INFO, STATE = "dataset_info.json", "state.json"
@@ -53,6 +54,14 @@ def described_in(sizes: Mapping[str, int], opened: Opener) -> tuple[Info, ...]:
             info = _info(folder, _object(opened, name), _object(opened, state) if state in sizes else {})
             found += [info] if any(info[1:]) else []
     return tuple(found)
+
+
+def faults_in(sizes: Mapping[str, int], opened: Opener) -> tuple[str, ...]:
+    """What was not taken from a folder's descriptions, and why, a sentence each."""
+    return tuple(
+        f"`{visible(name)}` {fault}" for name in sorted(sizes) if name.rpartition("/")[2] == INFO
+        if (fault := _fault(opened, name))
+    )  # fmt: skip
 
 
 def as_data(info: Info) -> dict[str, Any]:
@@ -96,12 +105,34 @@ def _info(folder: str, info: Mapping[str, Any], state: Mapping[str, Any]) -> Inf
 def _object(opened: Opener, name: str) -> Mapping[str, Any]:
     """A JSON object; an empty one in place of anything else."""
     try:
-        with opened(name) as file:
-            content = file.read(_MOST_BYTES + 1)
-        document = json.loads(content) if len(content) <= _MOST_BYTES else {}
-    except (Unreadable, OSError, ValueError, RecursionError):
+        return _read(opened, name)
+    except (Unreadable, OSError):
         return {}
-    return document if isinstance(document, dict) else {}
+
+
+def _fault(opened: Opener, name: str) -> str:
+    try:
+        version = _read(opened, name).get("version")
+    except Unreadable as reason:
+        return f"is not read: {reason}"
+    except OSError as error:
+        return f"is not read: {str(error.strerror or error).lower()}"
+    text = version.get("version_str") if isinstance(version, dict) else version
+    return "" if text is None or isinstance(text, str) else "states a version that is no text, and was not recorded"
+
+
+def _read(opened: Opener, name: str) -> Mapping[str, Any]:
+    with opened(name) as file:
+        content = file.read(_MOST_BYTES + 1)
+    if _MOST_BYTES < len(content):
+        raise Unreadable(f"it is larger than {_MOST_BYTES >> 20} MiB")
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        raise Unreadable("it is no JSON") from None
+    if not isinstance(document, dict):
+        raise Unreadable("it is no object of JSON")
+    return document
 
 
 def _text(value: Any) -> str | None:

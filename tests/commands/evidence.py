@@ -37,6 +37,7 @@ def fill(folder: Path) -> None:
         key = Ed25519PrivateKey.from_private_bytes(bytes([number] * 32))
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         (folder / f"{name}.pem").write_bytes(private)
+        (folder / f"{name}.pem").chmod(0o600)
         public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         (folder / f"{name}.pub").write_bytes(public)
 

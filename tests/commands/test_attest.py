@@ -262,6 +262,36 @@ def test_a_log_in_lines_of_json_reports_versions_too(folder: Path) -> None:
     assert predicate(folder)["software"] == {"nccl": ["2.29.7+cuda13.2"]}
 
 
+@pytest.mark.parametrize(("rights", "is_told"), [(0o600, False), (0o400, False), (0o644, True), (0o640, True)])
+def test_a_key_that_others_may_read(
+    folder: Path, capsys: pytest.CaptureFixture[str], rights: int, is_told: bool
+) -> None:
+    (folder / "key.pem").chmod(rights)
+    assert attest("--sign", "key.pem") == 0
+    told = f"planc: the key `key.pem` is open to others, by its rights {rights:04o}; `chmod 600` closes it\n"
+    assert capsys.readouterr().err == (told if is_told else "")
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("[]", "is not read: it is no object of JSON"),
+        ("", "is not read: it is no JSON"),
+        ("[" * 100_000, "is not read: it is no JSON"),
+        ('{"version": 5}', "states a version that is no text, and was not recorded"),
+        ('{"version": "1.0.0"}', ""),
+        ("{}", ""),
+    ],
+    ids=["list", "empty", "deep", "version", "text", "nothing"],
+)
+def test_a_description_of_data_that_says_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], content: str, fault: str
+) -> None:
+    (folder / "data" / "dataset_info.json").write_text(content)
+    assert attest("--dataset", "data") == 0
+    assert capsys.readouterr().err == (f"planc: `dataset_info.json` {fault}\n" if fault else "")
+
+
 @pytest.mark.parametrize("digest", ["git:abc", "md5:00", "a" * 40, "a" * 96, "sha512:" + "a" * 128])
 def test_a_digest_that_is_not_compared_is_told(
     folder: Path, capsys: pytest.CaptureFixture[str], digest: str
