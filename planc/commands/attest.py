@@ -156,8 +156,10 @@ def _now() -> str:
 
 
 def _warnings(made: Run) -> str:
-    """A line for each metric that was not finite."""
-    return "".join(
+    """A line for each file that is cut short, and for each metric that was not finite."""
+    cut = [quoted(report.name) for report in made.reports if report.is_cut_short]
+    told = "".join(f"planc: the last line of {name} is cut short, and was not recorded\n" for name in cut)
+    return told + "".join(
         f"planc: metric {quoted(name)} in {quoted(report.name)} is not finite in "
         f"{metric.num_not_finite} of {plural(metric.num_values, 'value')}"
         f"{'' if metric.first_not_finite.step is None else f', first at step {metric.first_not_finite.step}'}\n"

@@ -13,7 +13,7 @@ from planc.commands.files import reason_of
 from planc.commands.measurements import lines, texts
 from planc.commands.output import CannotWork, quoted
 from planc.diagnostics.text import visible
-from planc.evidence.metric_files import read_csv, read_jsonl, read_trainer_state
+from planc.evidence.metric_files import is_cut_short, read_csv, read_jsonl, read_trainer_state
 from planc.evidence.metric_logs import values_in
 from planc.evidence.metrics import Value, summed_up
 from planc.evidence.names import text_of
@@ -61,6 +61,7 @@ class _Hashed:
         self._file = file
         self.state = sha256()
         self.size = 0
+        self.last = b""  # what was read last: of a file that is read line by line its last line
 
     def readline(self, limit: int) -> bytes:
         return self._noted(self._file.readline(limit))
@@ -71,6 +72,7 @@ class _Hashed:
     def _noted(self, content: bytes) -> bytes:
         self.state.update(content)
         self.size += len(content)
+        self.last = content or self.last
         return content
 
 
@@ -89,7 +91,8 @@ def _read(name: str, form: str) -> Report:
         raise CannotWork(f"{quoted(name)} changed while it was read; wait until the run has ended")
     versions = {name: tuple(sorted(found)) for name, found in sorted(software.items())}
     shown = text_of(os.fsencode(os.path.basename(name)))
-    return Report(shown, form, hashed.size, hashed.state.hexdigest(), metrics, versions)
+    is_cut = form == "jsonl" and is_cut_short(hashed.last.decode("utf-8", "replace"))
+    return Report(shown, form, hashed.size, hashed.state.hexdigest(), metrics, versions, is_cut)
 
 
 @contextmanager

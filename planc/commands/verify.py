@@ -154,6 +154,8 @@ def _compared(
         yield "plan", "name its file with `--plan`", None
     else:
         yield "plan", quoted(predicate["plan"]["name"]), _of_plan(predicate, options)
+        if predicate["plan"]["settings"] and not options.set:
+            yield "settings", "the record says that `--set` was given, and here it is not", None
     data = predicate["dataset"].get("folder")
     if options.dataset is None:
         yield "dataset", "name its folder with `--dataset`" if data else "its files were not recorded", None

@@ -10,6 +10,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from planc.evidence.metrics import Value
@@ -23,17 +24,30 @@ _NOT_FINITE = {"nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity
 
 
 def read_jsonl(lines: Iterable[tuple[int, str]]) -> Iterator[Value]:
-    """The values of lines with one object each; an object in it gives `outer.inner`."""
+    """The values of lines with one object each; an object in it gives `outer.inner`. The last may be cut short."""
     for number, line in lines:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            found = json.loads(line, object_pairs_hook=partial(_once, line=number))
         except (ValueError, RecursionError):
+            if is_cut_short(line):
+                return
             raise Faulty(number, "the line is no JSON") from None
         if not isinstance(found, dict):
             raise Faulty(number, "the line is no object of JSON")
         yield from _of_object(found, number)
+
+
+def is_cut_short(line: str) -> bool:
+    """Whether a last line is an object whose end is missing, as a job leaves it that is killed while it writes."""
+    if line.endswith("\n") or not line.startswith("{"):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def read_csv(lines: Iterable[tuple[int, str]]) -> Iterator[Value]:
@@ -81,6 +95,16 @@ def number_of(value: Any, is_text: bool = False) -> float | int | None:
         except ValueError:
             return None
     return None
+
+
+def _once(pairs: list[tuple[str, Any]], line: int) -> dict[str, Any]:
+    """An object in which no name stands twice: nothing says which of the values counts."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if 1 < names.count(name))
+        raise Faulty(line, f"`{twice[:40]}` stands there twice")
+    return found
 
 
 def _of_object(found: dict[str, Any], line: int, is_text: bool = False) -> Iterator[Value]:

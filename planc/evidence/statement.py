@@ -45,7 +45,10 @@ _SEEDS = ("train.seed",)
 
 
 class Report(NamedTuple):
-    """A file in which the run reported metrics: its name without a folder, how it was read, and what it holds."""
+    """A file in which the run reported metrics: its name without a folder, how it was read, and what it holds.
+
+    is_cut_short: its last line is, and none of its values counts.
+    """
 
     name: str
     form: str
@@ -53,6 +56,7 @@ class Report(NamedTuple):
     sha256: str
     metrics: Mapping[str, Metric]
     software: Mapping[str, tuple[str, ...]]
+    is_cut_short: bool = False
 
 
 class Run(NamedTuple):
@@ -177,6 +181,9 @@ def _missing(predicate: Mapping[str, Any], reports: Sequence[Report]) -> Iterabl
         yield "what the checkpoint is: it has no format that planc reads"
     if not any(report.metrics for report in reports):
         yield "metrics: no file of them was given"
+    for report in reports:
+        if report.is_cut_short:
+            yield f"the last line of `{report.name}`: it is cut short"
     if not predicate["software"]:
         has_log = any(report.form == "log" for report in reports)
         yield f"versions of software: {'no log reports them' if has_log else 'no log was given'}"

@@ -167,6 +167,16 @@ def test_values_that_are_not_finite_are_flagged(folder: Path, capsys: pytest.Cap
     assert found == {"count": 1, "first": {"value": "NaN", "step": 8}}
 
 
+def test_the_last_line_of_a_job_that_was_killed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "metrics.jsonl").write_text(METRICS + '{"step": 3, "lo')
+    assert attest() == 0
+    assert capsys.readouterr().err == "planc: the last line of `metrics.jsonl` is cut short, and was not recorded\n"
+    found = predicate(folder)
+    assert found["metrics"][0]["values"]["loss"]["final"] == {"value": 1.5, "step": 2}
+    assert "the last line of `metrics.jsonl`: it is cut short" in found["not_recorded"]
+    assert main(["verify", "record.json", "--metrics", "metrics.jsonl"]) == 0
+
+
 def test_metrics_from_several_files_of_every_form(folder: Path) -> None:
     (folder / "a.csv").write_text("step,loss\n1,2.5\n")
     (folder / "trainer_state.json").write_text('{"log_history": [{"step": 1, "eval_loss": 2}]}')
@@ -444,7 +454,7 @@ def test_what_cannot_be_read(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], complaint: str
 ) -> None:
     os.mkfifo("pipe")
-    Path("bad.jsonl").write_text('{"loss": 1}\n{')
+    Path("bad.jsonl").write_text('{"loss": 1}\n{\n')
     Path("empty.jsonl").write_text('{"step": 1}\n')
     Path("bad.json").write_text("{}")
     Path("large").write_text("-----BEGIN PRIVATE KEY-----\n" * 10_000)

@@ -299,6 +299,14 @@ def test_settings_are_those_of_the_command_line(folder: Path, shown: Callable[..
     assert shown("--plan", "run.plan", "--set", "batch.micro=2") == []
 
 
+def test_settings_that_nobody_compared_are_said(unsigned: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert attest("--set", "batch.micro=1", "--force") == 0
+    capsys.readouterr()
+    assert verify("--plan", "run.plan") == 0
+    line = "not checked: settings: the record says that `--set` was given, and here it is not\n"
+    assert line in capsys.readouterr().out
+
+
 def test_a_record_of_another_planc(
     unsigned: Path, shown: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,7 +103,8 @@ def test_the_state_of_a_trainer() -> None:
 @pytest.mark.parametrize(
     ("values", "line", "reason"),
     [
-        (lambda: read_jsonl([(3, "{")]), 3, "no JSON"),
+        (lambda: read_jsonl([(3, "{\n")]), 3, "no JSON"),
+        (lambda: read_jsonl([(3, '{"a": 1, "loss": {"b": 2, "b": 3}}')]), 3, "`b` stands there twice"),
         (lambda: read_jsonl([(1, "[1]")]), 1, "no object"),
         (lambda: read_jsonl([(1, "[" * 100_000)]), 1, "no JSON"),
         (lambda: read_jsonl([(2, '{"step": 1.5, "loss": 1}')]), 2, "no whole number"),
