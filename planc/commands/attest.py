@@ -175,6 +175,7 @@ def _report(made: Run, options: argparse.Namespace) -> str:
         f"  checkpoint: {plural(len(made.checkpoint.files), 'file')}, {size_text(made.checkpoint.size)}",
     ]
     lines += [f"    {_shown(found)}" for found in made.found[:MOST_NAMED]]
+    lines += [] if made.found else ["    it has no format that planc reads, and was compared with nothing"]
     if MOST_NAMED < len(made.found):
         lines.append(f"    and {plural(len(made.found) - MOST_NAMED, 'more')}")
     lines += [f"    differs: {visible(other)}" for other in made.differing]

@@ -60,7 +60,8 @@ def test_what_a_record_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -
     found = recorded(folder)
     listing = [{"name": "part.txt", "sha256": digest(b"some words"), "size": 10}]
     data = canonical({"files": listing, "links": []})
-    told = f"  checkpoint: 2 files, 34 bytes\n  dataset: 1 file, digest sha256:{digest(data)}\n  metrics: 1\n"
+    read = "    it has no format that planc reads, and was compared with nothing\n"
+    told = f"  checkpoint: 2 files, 34 bytes\n{read}  dataset: 1 file, digest sha256:{digest(data)}\n  metrics: 1\n"
     assert capsys.readouterr() == (f"wrote `record.json`\n{told}", "")
     assert found["_type"] == "https://in-toto.io/Statement/v1"
     assert found["predicateType"] == "urn:planc:evidence:1"

@@ -99,6 +99,9 @@ def test_packed_weights_are_not_counted_and_it_is_said() -> None:
     one = only({"model.safetensors": folders.safetensors({"a.weight": ("U8", (16,), 16)})})
     assert one.parameters is None
     assert one.notes == ("its weights are packed, in U8, so that their numbers are not counted",)
+    one = only({"model.safetensors": folders.safetensors({"a.weight": ("ZZ", (16,), 16)})})
+    told = "its weights are of a type that planc does not know, ZZ, so that their numbers are not counted"
+    assert (one.parameters, one.notes) == (None, (told,))
 
 
 WHOLE = folders.safetensors(WEIGHTS)

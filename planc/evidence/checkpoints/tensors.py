@@ -29,6 +29,9 @@ _PLAIN = frozenset({"F64", "F32", "F16", "BF16", "float64", "float32", "float16"
 #: Types of tables and positions, which are no parameters.
 _TABLES = frozenset({"I64", "BOOL", "int64", "bool"})
 
+#: Beginnings of types that hold parts of a number, or several, or numbers beside a scale.
+_PACKED = re.compile(r"F[4-8]_|F4|[UI]\d|C\d|float[4-8]|q?u?int\d|complex|bits\d")
+
 #: Buffers that models of Hugging Face keep beside their parameters: frequencies of rotary positions, masks of GPT-2.
 _BUFFERS = re.compile(r"(.*\.)?(inv_freq|masked_bias)")
 _MASK = re.compile(r"(.*\.)?attn\.bias")
@@ -41,7 +44,8 @@ def counted(tensors: Iterable[Tensor]) -> Count:
         if tensor.dtype in _TABLES or _is_buffer(tensor):
             continue
         if tensor.dtype not in _PLAIN:
-            return Count(None, f"its weights are packed, in {tensor.dtype}, so that their numbers are not counted")
+            kind = "packed, in" if _PACKED.match(tensor.dtype) else "of a type that planc does not know,"
+            return Count(None, f"its weights are {kind} {tensor.dtype}, so that their numbers are not counted")
         total += math.prod(tensor.shape)
     return Count(total)
 
