@@ -80,7 +80,10 @@ class _Look:
         step = stated.pop("step", megatron.step_of(folder.rpartition("/")[2]))
         notes = ("each of its ranks holds its own shards, so that parameters are not counted", *_unread(first, unread))
         layout = stated or megatron.layout_of(own)
-        faults = (*_lacking(megatron.missing(own)), *self._broken(f"{own[each]}/{megatron.STATES}" for each in own))
+        faults = (
+            *_lacking(megatron.missing(own)),
+            *self._broken(folder, (f"{each}/{megatron.STATES}" for each in sorted(own))),
+        )
         return Found(folder, "megatron", step, None, layout, faults=faults, notes=notes)
 
     def _deepspeed(self, folder: str, names: deepspeed.Names) -> Found:
@@ -94,9 +97,9 @@ class _Look:
         files = self._folders[folder]
         count = deepspeed.counted(content, files, layout["model_parallel"]) if content else Count(None)
         faults = () if is_universal else _lacking(names.missing)
-        faults += self._broken(_joined(folder, name) for name in sorted(files) if deepspeed.is_states(name))
+        faults += self._broken(folder, filter(deepspeed.is_states, sorted(files)))
         if not content and not unread and not faults:
-            faults = _wrong(described_by, fault or "it holds no states of DeepSpeed")
+            faults = _wrong(names.described_by, fault or "it holds no states of DeepSpeed")
         may_differ = is_universal or deepspeed.shares_in_groups(content)
         for axis, size in () if may_differ else names.layout.items():
             if axis in stated and stated[axis] != size:
@@ -121,14 +124,14 @@ class _Look:
         if not tensors and (not (fault or unread) or not any(map(dcp.is_file, files))):
             return
         layout, step, notes = {"writers": dcp.writers(files)}, _step_of(own), _unread(name, unread)
-        faults = (*_wrong(name, fault), *self._lacking_parts(folder, content or b""))
+        faults = (*_wrong(dcp.METADATA, fault), *self._lacking_parts(folder, content or b""))
         if megatron.COMMON in files:
             common = _joined(folder, megatron.COMMON)
             arguments, fault, unread = _attempt(partial(self._archive, common))
             stated = megatron.stated(arguments)
             step = stated.pop("step", megatron.step_of(own))
             layout |= stated
-            notes, faults = (*notes, *_unread(common, unread)), (*faults, *_wrong(common, fault))
+            notes, faults = (*notes, *_unread(common, unread)), (*faults, *_wrong(megatron.COMMON, fault))
         count = counted(tensors) if tensors else Count(None)
         notes = (*filter(None, (count.note,)), *notes)
         yield Found(folder, "dcp", step, count.parameters, layout, faults=faults, notes=notes)
@@ -141,7 +144,7 @@ class _Look:
         short = [name for name in sorted(stored.keys() & files.keys()) if files[name] < stored[name]]
         for name in short[:_MOST_NAMED]:
             size = f"it has {count_text(files[name])} bytes of {count_text(stored[name])}"
-            yield from _wrong(_joined(folder, name), size if files[name] else "it is empty")
+            yield from _wrong(name, size if files[name] else "it is empty")
         yield from _more(len(short), "are cut short")
 
     def _safetensors(self, folder: str) -> Found:
@@ -158,10 +161,10 @@ class _Look:
             path = _joined(folder, name)
             held, fault, unread = _attempt(partial(self._tensors, path))
             tensors += held or ()
-            faults += _wrong(path, fault)
+            faults += _wrong(name, fault)
             notes += _unread(path, unread)
             lacks = set() if held is None else places.get(name, set()) - {tensor.name for tensor in held}
-            faults += _wrong(path, f"the index has tensor `{visible(min(lacks))}` in it" if lacks else "")
+            faults += _wrong(name, f"the index has tensor `{visible(min(lacks))}` in it" if lacks else "")
             is_whole = is_whole and held is not None
         count = counted(tensors) if is_whole and not faults else Count(None)
         notes += [count.note] if count.note else []
@@ -190,9 +193,11 @@ class _Look:
         with self._opened(path) as file:
             return safetensors.read(file, self._folders[folder][name])
 
-    def _broken(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """What is wrong with archives, of which the ends are looked at."""
-        found = [fault for path in paths for fault in _wrong(path, _attempt(partial(self._check, path))[1])]
+    def _broken(self, folder: str, names: Iterable[str]) -> tuple[str, ...]:
+        """What is wrong with archives in a folder, of which the ends are looked at."""
+        found = [
+            fault for name in names for fault in _wrong(name, _attempt(partial(self._check, _joined(folder, name)))[1])
+        ]
         return (*found[:_MOST_NAMED], *_more(len(found), "are broken"))
 
     def _check(self, path: str) -> None:
