@@ -122,7 +122,10 @@ def _check_family(plan: Plan) -> Iterator[Diagnostic]:
         near = nearest_family(family)
         help = f'write `family = "{near}"`, or `accelerate {{ layer_class = "..." }}`' if near else _OWN_CLASS
         label = f"did you mean `{near}`?" if near else "unknown `family`"
-        yield LAYER_CLASS.at(plan["model.family"].span, message, label, help=(help,))
+        found = LAYER_CLASS.at(plan["model.family"].span, message, label, help=(help,))
+        # A later family of transformers names its class itself: only what looks like a slip is worth a warning.
+        is_slip = near is not None and not family.startswith(near)
+        yield found if is_slip else found._replace(severity=Severity.INFO)
     elif is_unset(plan, "model.family"):
         help = 'write `family = "llama"` or the like in the model'
         yield LAYER_CLASS.at(plan["model"].span, message, "no `family`", help=(help,))
