@@ -51,10 +51,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
 from planc.rules._places import place, related
+from planc.rules._repairs import writing
 from planc.rules.rule import Rule
 
 #: Trainers that load from the folder that they are told, whatever lies in the run's own.
@@ -92,6 +93,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         Label(span, why),
         related(plan, span, (again, "starts it again"), ("checkpoint.directory", "what it saves")),
         help=(_help(plan, resumed, elsewhere),),
+        fixes=_fixes(plan, elsewhere and step is None),
     )
 
 
@@ -101,6 +103,13 @@ def _help(plan: Plan, resumed: str, elsewhere: bool) -> str:
     if elsewhere:
         return f'save where it goes on: `checkpoint {{ directory = "{resumed}" }}`, and no `resume.step`'
     return "leave `resume.step` out"
+
+
+def _fixes(plan: Plan, may_share: bool) -> tuple[Fix, ...]:
+    """The fix that saves into the folder of the old checkpoint, where that mends all."""
+    if not may_share or plan.emits(*_ONE):
+        return ()
+    return writing(plan, ("checkpoint.directory", plan["resume.directory"].span.text))
 
 
 def _starts_again(plan: Plan, facts: Facts) -> str | None:
