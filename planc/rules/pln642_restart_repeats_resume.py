@@ -78,7 +78,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     resumed, saved = plan.value("resume.directory"), plan.value("checkpoint.directory")
     step = plan.value("resume.step") if plan.is_written("resume.step") else None
-    if isinstance(resumed, Unknown) or isinstance(saved, Unknown) or resumed is None or not isinstance(saved, str):
+    if not isinstance(resumed, str) or not isinstance(saved, str) or isinstance(step, Unknown):
         return
     elsewhere = resumed.rstrip("/") != saved.rstrip("/")
     if elsewhere and plan.emits(*_TOLD):
