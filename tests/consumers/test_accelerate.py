@@ -48,6 +48,10 @@ def launched(plan: Plan, tmp_path: Path, backend: str) -> Any:
     folder = written_out(plan, tmp_path / "out")
     several = {"MASTER_ADDR": "n1", "NODE_RANK": "1"} if 1 < plan.value("cluster.nodes") else {}
     stubs = Stubs(tmp_path / "stubs")
+    if plan.value("launch.venv") is not None:
+        environment_of_python = tmp_path / plan.value("launch.venv") / "bin"
+        environment_of_python.mkdir(parents=True)
+        (environment_of_python / "activate").touch()
     outcome = stubs.run(folder / "accelerate.sh", cwd=tmp_path, PLANC_BACKEND=backend, **several)
     (call,) = outcome.of("accelerate")
     assert call.argv[0] == "launch"
