@@ -149,6 +149,8 @@ def test_optimizers_and_schedules_take_their_parameters(plan: Plan) -> None:
     from deepspeed.runtime import lr_schedules
 
     config = json.loads(file_of(plan, "ds_config.json"))
+    if "auto" in json.dumps(config.get("scheduler", {})):
+        config = filled_in(plan, config, facts_of(plan)["world.size"])  # the Trainer counts the steps
     if "optimizer" in config:
         assert set(config["optimizer"]["params"]) <= parameters_of(config["optimizer"]["type"])
     if "scheduler" in config:
