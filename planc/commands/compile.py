@@ -118,6 +118,8 @@ def _write(
     ]
     if conflicts:
         listing = ", ".join(map(output.quoted, conflicts))
+        if options.force:  # all but what is no file gives way to it
+            raise CannotWork(f"no file, and never replaced: {listing}; nothing was written")
         raise CannotWork(f"not as planc wrote it: {listing}; nothing was written, `--force` overwrites files")
     for folder, changed in zip(folders, found, strict=True):
         for file in changed.written:

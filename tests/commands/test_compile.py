@@ -344,13 +344,15 @@ def test_folders_that_cannot_be_written_to(folder: Path) -> None:
 
 def test_a_folder_in_the_way_of_a_file_is_never_overwritten(folder: Path) -> None:
     (folder / "out" / "run" / "torchrun.sh").mkdir(parents=True)
-    assert "not as planc wrote it: `out/run/torchrun.sh`" in compiled(folder, "--force", expect=2).stderr
+    assert "no file, and never replaced: `out/run/torchrun.sh`" in compiled(folder, "--force", expect=2).stderr
+    assert "not as planc wrote it: `out/run/torchrun.sh`" in compiled(folder, expect=2).stderr
 
 
 def test_a_pipe_in_the_way_of_a_file_is_never_replaced(folder: Path) -> None:
     (folder / "out" / "run").mkdir(parents=True)
     os.mkfifo(folder / "out" / "run" / "torchrun.sh")
-    assert "not as planc wrote it: `out/run/torchrun.sh`" in compiled(folder, "--force", expect=2).stderr
+    assert "no file, and never replaced: `out/run/torchrun.sh`" in compiled(folder, "--force", expect=2).stderr
+    assert "not as planc wrote it: `out/run/torchrun.sh`" in compiled(folder, expect=2).stderr
     assert (folder / "out" / "run" / "torchrun.sh").is_fifo()
 
 
