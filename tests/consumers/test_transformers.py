@@ -69,13 +69,14 @@ def test_the_trainer_reads_what_the_plan_says(plan: Plan, tmp_path: Path, monkey
         ("learning_rate", "optimizer.learning_rate"), ("weight_decay", "optimizer.weight_decay"),
         ("adam_epsilon", "optimizer.epsilon"), ("seed", "train.seed"), ("save_total_limit", "checkpoint.keep"),
         ("dataloader_num_workers", "dataset.workers"), ("dataloader_drop_last", "dataset.drop_last"),
-        ("resume_from_checkpoint", "resume.directory"), ("output_dir", "checkpoint.directory"),
-        ("logging_steps", "log.every"),
+        ("output_dir", "checkpoint.directory"), ("logging_steps", "log.every"),
     ):  # fmt: skip
         value = written(plan, path)
         if value is not None:
             expected = value if isinstance(value, str) else float(value)
             assert getattr(arguments, field) == expected, field
+    resumed, step = written(plan, "resume.directory"), written(plan, "resume.step")
+    assert arguments.resume_from_checkpoint == (resumed if step is None else f"{resumed}/checkpoint-{step}")
     recomputes = plan.value("recompute") == "full"
     if arguments.fsdp:
         from accelerate import FullyShardedDataParallelPlugin
