@@ -122,6 +122,15 @@ def _judged(
     plan: Plan, rules: tuple[Rule, ...], skipped: list[Skipped], every: tuple[Facts, ...]
 ) -> Iterator[Diagnostic]:
     """What the rules and the emitted targets say of a plan, for each engine that trains it."""
+    yield from by_rules(plan, rules, skipped, every)
+    for choice in plan.targets:
+        yield from load_target(choice.name).check(plan, every[0])
+
+
+def by_rules(
+    plan: Plan, rules: tuple[Rule, ...], skipped: list[Skipped], every: tuple[Facts, ...]
+) -> Iterator[Diagnostic]:
+    """What the rules say of a plan, for each engine that trains it; those that lack a number are added to `skipped`."""
     for number, facts in enumerate(every):
         if number:
             facts.learn(every[0])
@@ -134,8 +143,6 @@ def _judged(
             elif plan.subject == "plan":
                 fields = dict.fromkeys(field for path, why in missing for field in why.missing or (path,))
                 skipped.append(Skipped(rule.code, rule.name, plan.name, tuple(fields)))
-    for choice in plan.targets:
-        yield from load_target(choice.name).check(plan, every[0])
 
 
 def _whatever_is_chosen(

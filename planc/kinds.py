@@ -7,6 +7,7 @@ from inspect import cleandoc
 
 from planc.diagnostics.diagnostic import Diagnostic, Fault, Severity
 from planc.diagnostics.report import Kind
+from planc.native import faults as native_faults
 from planc.plan import faults as plan_faults
 from planc.readers import faults as reader_faults
 from planc.reporting import checkpoint_faults
@@ -18,7 +19,7 @@ from planc.targets import load_target, target_names
 
 def all_kinds() -> tuple[Kind, ...]:
     """Every rule and every fault of the language and the targets, by code, each once."""
-    modules = (syntax_faults, reader_faults, plan_faults, reporting_faults, checkpoint_faults)
+    modules = (syntax_faults, reader_faults, native_faults, plan_faults, reporting_faults, checkpoint_faults)
     faults: list[Fault] = [fault for module in modules for fault in module.FAULTS]
     for name in target_names():
         faults.extend(load_target(name).faults)

@@ -18,12 +18,13 @@ LAYERS = (
     ("planc.diagnostics",),
     ("planc.syntax",),
     ("planc.readers",),
+    ("planc.native.faults",),
     ("planc.plan",),
     ("planc.facts",),
     ("planc.rules", "planc.targets", "planc.format"),
     ("planc.reporting",),
     ("planc.compiler", "planc.kinds", "planc.manifest", "planc.explanation", "planc.measuring", "planc.verifying"),
-    ("planc.advice", "planc.editing", "planc.evidence", "planc.showing"),
+    ("planc.advice", "planc.editing", "planc.evidence", "planc.native", "planc.showing"),
     ("planc.commands",),
     ("planc.__main__",),
 )
@@ -52,6 +53,7 @@ WORLDLY = {
     "planc/resources.py": "finds the data files that planc ships",
     "planc/rules/__init__.py": "lists its own folder, which is the list of rules",
     "planc/targets/__init__.py": "lists its own folder, which is the list of targets",
+    "planc/native/kinds/__init__.py": "lists its own folder, which is the list of kinds",
     "planc/syntax/build_tables.py": "runs when the package is built, and writes a file then",
 }
 

@@ -32,3 +32,10 @@ def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpars
                 hint = f"the file {quoted(argument)} goes behind `--`, or is written {quoted(f'./{argument}')}"
                 raise CannotWork(f"{reason}; {hint}") from reason
         raise
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on, for `type=` of an argument."""
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:12]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text[:12])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planc.commands import output
 from planc.commands.configuring import CONFIG, FORCE_EXCLUDE, NO_CONFIG, Configurations
-from planc.commands.files import Files
+from planc.commands.files import ENDING, Files
 from planc.commands.finding import analyse_all, analyse_whole
 from planc.commands.output import CannotWork
 from planc.commands.reading import SET, Read, read_all
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import argparse
 
     from planc.commands.mending import Mended
+    from planc.commands.native import Natives
     from planc.commands.unseen import Unseen
     from planc.diagnostics.report import Kind
 
@@ -55,6 +56,11 @@ class Options(NamedTuple):
     stdin_filename: str | None = None
     force_exclude: bool = False
     checkpoint: str | None = None
+    kind: str | None = None
+    cluster: str | None = None
+    model: str | None = None
+    world: int | None = None
+    trainer: str | None = None
 
 
 class Outcome(NamedTuple):
@@ -74,8 +80,9 @@ def run(arguments: list[str]) -> int:
     files = Files(options.stdin_filename)
     configurations = Configurations(files, options.config, options.use_config)
     names = configurations.included(options.files) if options.force_exclude else options.files
-    read = read_all(files, names, configurations.is_excluded)
-    outcome = _judge(read, files, configurations, options)
+    natives = _natives(files, options)
+    read = read_all(files, names, configurations.is_excluded, natives)
+    outcome = _judge(read, files, configurations, options, natives)
     if options.write_baseline or options.baseline is not None or configurations.have_baseline(read.sources):
         from planc.commands.known import compare, write
 
@@ -99,18 +106,34 @@ def run(arguments: list[str]) -> int:
     return 1 if not options.exit_zero and any(map(output.is_error, outcome.diagnostics)) else 0
 
 
-def _judge(read: Read, files: Files, configurations: Configurations, options: Options) -> Outcome:
+def _natives(files: Files, options: Options) -> Natives | None:
+    """The files of other tools; None where nothing but plans was named, as by a hook."""
+    if options.kind is None and all(name.endswith(ENDING) or name == "-" for name in options.files):
+        return None
+    from planc.commands.beside import Asked, beside
+    from planc.commands.native import Natives
+
+    asked = Asked(options.cluster, options.model, options.world, options.trainer)
+    return Natives(files, options.kind, *beside(files, asked, options.settings))
+
+
+def _judge(
+    read: Read, files: Files, configurations: Configurations, options: Options, natives: Natives | None
+) -> Outcome:
     """What is reported of the files; with `--fix`, of what they have become."""
 
     def found(sources: tuple[Source, ...], use_cache: bool) -> tuple[Diagnostic, ...]:
         houses = configurations.houses(sources)
+        plans, others = (sources, ()) if natives is None else natives.split(sources)
         if options.checkpoint is None:
-            diagnostics = analyse_all(sources, files, options.settings, houses, use_cache)
+            diagnostics = analyse_all(plans, files, options.settings, houses, use_cache)
         else:
             from planc.commands.resumed import of_checkpoint
 
-            diagnostics, analyses = analyse_whole(sources, files, options.settings, houses)
+            diagnostics, analyses = analyse_whole(plans, files, options.settings, houses)
             diagnostics = (*diagnostics, *of_checkpoint(options.checkpoint, analyses))
+        if natives is not None:
+            diagnostics = (*diagnostics, *natives.judged(others, houses).diagnostics)
         all_found = (*read.diagnostics, *diagnostics)
         return settle(all_found, sources, configurations, options.chosen, options.settings).diagnostics
 
@@ -126,12 +149,14 @@ def _judge(read: Read, files: Files, configurations: Configurations, options: Op
         return Outcome(written.diagnostics, mended=written, unwritten=unwritten)
     if options.show_skipped:
         houses = configurations.houses(read.sources)
-        raw, analyses = analyse_whole(read.sources, files, options.settings, houses)
-        all_found = (*read.diagnostics, *raw)
+        plans, others = (read.sources, ()) if natives is None else natives.split(read.sources)
+        raw, analyses = analyse_whole(plans, files, options.settings, houses)
+        judged = None if natives is None else natives.judged(others, houses)
+        all_found = (*read.diagnostics, *raw, *(() if judged is None else judged.diagnostics))
         settled = settle(all_found, read.sources, configurations, options.chosen, options.settings)
         from planc.commands.unseen import unseen
 
-        return Outcome(settled.diagnostics, unseen=unseen(analyses))
+        return Outcome(settled.diagnostics, unseen=unseen(analyses, () if judged is None else judged.skipped))
     return Outcome(found(read.sources, options.use_cache))
 
 
@@ -152,7 +177,8 @@ def _show(outcome: Outcome, read: Read, options: Options) -> None:
             from planc.kinds import kinds_of
 
             kinds = kinds_of(diagnostics)
-        skipped, verify = outcome.unseen or (None, None)
+        unseen = outcome.unseen
+        skipped, verify = (None, None) if unseen is None else ((*unseen.skipped, *unseen.others), unseen.verify)
         report = Report(diagnostics, read.names, read.unread, kinds, skipped, verify)
         output.write(import_module(f"planc.diagnostics.{options.output_format}").render(report))
         return
@@ -193,7 +219,7 @@ def _is_mendable(found: Diagnostic, sources: tuple[Source, ...]) -> bool:
 
 def _summary(outcome: Outcome, diagnostics: tuple[Diagnostic, ...], num_files: int) -> str:
     if num_files == 0:
-        return "No plan files were read."
+        return "No plan files or configurations of other tools were read."
     counts = {
         severity: sum(diagnostic.severity is severity for diagnostic in diagnostics)
         for severity in (Severity.ERROR, Severity.WARNING)
@@ -251,6 +277,11 @@ def _options(arguments: list[str]) -> Options:
         stdin_filename=found.stdin_filename,
         force_exclude=found.force_exclude,
         checkpoint=found.checkpoint,
+        kind=found.kind,
+        cluster=found.cluster,
+        model=found.model,
+        world=found.world,
+        trainer=found.trainer,
     )
     _check(options)
     return options
@@ -306,21 +337,27 @@ def _entries(option: str, values: list[str] | None) -> tuple[str, ...] | None:
     return entries
 
 
+def _kinds() -> tuple[str, ...]:
+    from planc.native.kinds import kind_names
+
+    return kind_names()
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc lint`."""
-    from planc.commands.arguments import Parser
+    from planc.commands.arguments import Parser, positive
 
     made = Parser(
         prog="planc lint",
-        description="Report what is wrong with plans. "
+        description="Report what is wrong with plans, and with the configurations of other tools. "
         "Exit status: 0 (warnings allowed), 1 errors, 2 a file could not be read or written.",
     )
     made.add_argument(
         "files",
         nargs="*",
         metavar="FILE|DIR|-",
-        help="plan files, folders to search for *.plan (what git ignores and repositories inside them are left out), "
-        "or - for standard input; the current folder if nothing is named",
+        help="plan files, configurations of other tools, folders to search for both (what git ignores and repositories "
+        "inside them are left out), or - for standard input; the current folder if nothing is named",
     )
     shown = made.add_argument_group("what is shown")
     shown.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
@@ -361,6 +398,18 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--set", **SET)  # type: ignore[arg-type]
     made.add_argument(
         "--checkpoint", metavar="DIR", help="what plans with a `resume` section go on from; its files are looked at"
+    )
+    beside = made.add_argument_group("files of other tools", "what is not in them is unknown, and never guessed")
+    beside.add_argument("--kind", choices=_kinds(), metavar="KIND", help=f"what the files are: {', '.join(_kinds())}")
+    beside.add_argument(
+        "--cluster", metavar="FILE[:NAME]", help="the cluster, of a plan file, or a card of the catalogue"
+    )
+    beside.add_argument(
+        "--model", metavar="FILE[:NAME]", help="a config.json, a model of a plan file, or one of the catalogue"
+    )
+    beside.add_argument("--world", type=positive, metavar="N", help="how many ranks the job has")
+    beside.add_argument(
+        "--trainer", choices=("hf", "accelerate", "deepspeed"), help="who reads a DeepSpeed file, and fills in `auto`"
     )
     made.add_argument(
         "--stdin-filename", metavar="NAME", help="the file that standard input is, for `use` and settings"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from planc.commands.files import Files
+from planc.commands.files import ENDING, Files
 from planc.commands.output import CannotWork, did_you_mean, quoted
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.source import Source
@@ -41,21 +41,46 @@ def _none(path: str) -> bool:
     return False
 
 
-def read_all(files: Files, names: Iterable[str], is_excluded: Callable[[str], bool] = _none) -> Read:
-    """The named files, and the plan files of the named folders that are not excluded, each real file once."""
+class Others(Protocol):
+    """Files that are no plans, for a command that reads them as well: see `planc.commands.native`."""
+
+    def endings(self) -> tuple[str, ...]:
+        """Endings of the files that are looked into in a folder."""
+
+    def takes(self, reading: Source | Diagnostic, outright: bool) -> bool | Diagnostic:
+        """Whether a file is one of them; what is wrong where it should be; `outright` if it was named."""
+
+    def may_take(self, path: str) -> bool:
+        """Whether the file at a path may be one of them."""
+
+
+def read_all(
+    files: Files, names: Iterable[str], is_excluded: Callable[[str], bool] = _none, others: Others | None = None
+) -> Read:
+    """The named files, and the plan files of the named folders that are not excluded, each real file once.
+
+    `others` are files that are read beside plans; of those that a folder holds, what is none of them is passed over.
+    """
     sources: dict[Source, None] = {}
     diagnostics: dict[Diagnostic, None] = {}
     unread: dict[tuple[str, str], None] = {}
     for name in names:
         paths = [name]
-        if name != "-" and os.path.isdir(name):
-            from planc.commands.search import search
+        is_folder = name != "-" and os.path.isdir(name)
+        if is_folder:
+            from planc.commands.search import search_for
 
-            found, closed = search(name)
+            found, closed = search_for(name, ENDING, *(others.endings() if others is not None else ()))
             paths = [path for path in found if not is_excluded(path)]
             unread.update(dict.fromkeys(closed))
         for path in paths:
             reading = files.read(path)
+            if others is not None and not isinstance(reading, str) and others.may_take(path):
+                taken = others.takes(reading, not is_folder)
+                if isinstance(taken, Diagnostic):
+                    reading = taken
+                elif not taken and not path.endswith(ENDING) and is_folder:
+                    continue
             if isinstance(reading, Source):
                 sources[reading] = None
             elif isinstance(reading, Diagnostic):

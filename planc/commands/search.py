@@ -14,16 +14,16 @@ def search(folder: str) -> tuple[list[str], list[tuple[str, str]]]:
     return search_for(folder, ENDING)
 
 
-def search_for(folder: str, ending: str) -> tuple[list[str], list[tuple[str, str]]]:
+def search_for(folder: str, *endings: str) -> tuple[list[str], list[tuple[str, str]]]:
     """The files below a folder whose names end so, in order, and the folders that could not be read, with the reason.
 
     Links to folders are not followed, so the search ends; repositories inside a repository are left to themselves, as
     git leaves them. A folder that is ignored as a whole was named on purpose: it is searched as if there were no git.
     """
     unread: list[tuple[str, str]] = []
-    found = _listed_by_git(folder, ending)
+    found = _listed_by_git(folder, endings)
     if found is None:
-        found = _walk(folder, ending, unread)
+        found = _walk(folder, endings, unread)
     return sorted(map(_plain, found), key=lambda path: path.split(os.sep)), unread
 
 
@@ -31,7 +31,7 @@ def _plain(path: str) -> str:
     return path.removeprefix("." + os.sep)
 
 
-def _walk(folder: str, ending: str, unread: list[tuple[str, str]]) -> set[str]:
+def _walk(folder: str, endings: tuple[str, ...], unread: list[tuple[str, str]]) -> set[str]:
     found = set()
     folders = [folder]
     while folders:
@@ -45,7 +45,7 @@ def _walk(folder: str, ending: str, unread: list[tuple[str, str]]) -> set[str]:
             if entry.is_dir(follow_symlinks=False):
                 if not entry.name.startswith("."):
                     folders.append(entry.path)
-            elif entry.name.endswith(ending) and _is_there(entry.path):
+            elif entry.name.endswith(endings) and _is_there(entry.path):
                 found.add(entry.path)
     return found
 
@@ -57,10 +57,11 @@ def _is_there(path: str) -> bool:
     return os.path.isfile(path)
 
 
-def _listed_by_git(folder: str, ending: str) -> set[str] | None:
+def _listed_by_git(folder: str, endings: tuple[str, ...]) -> set[str] | None:
     """What git tracks, and what it neither tracks nor ignores; None where it has no say: no git, or no repository."""
     git = ["git", "-C", folder, "-c", "core.fsmonitor=false"]
-    listing = _output_of([*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f"*{ending}"])
+    named = [f"*{ending}" for ending in endings]
+    listing = _output_of([*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *named])
     if listing is None or (not listing and _output_of([*git, "check-ignore", "."]) is not None):
         return None
     paths = (os.path.join(folder, os.fsdecode(name)) for name in listing.split(b"\0") if name)

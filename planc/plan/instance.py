@@ -55,6 +55,21 @@ class Outer(NamedTuple):
 _ALONE = Outer()
 
 
+class Partial(NamedTuple):
+    """What is known of a plan that other tools' files make: what none of them says is unknown, and no fault.
+
+    withheld: fields and sections that have no default, since the files' consumers have others, or the program decides.
+    world: ranks of the job, where its nodes are not known.
+    """
+
+    withheld: frozenset[str] = frozenset()
+    world: int | None = None
+
+    def withholds(self, path: tuple[str, ...]) -> bool:
+        """Whether a field, or a section that it is part of, has no default."""
+        return any(".".join(path[:length]) in self.withheld for length in range(1, len(path) + 1))
+
+
 #: Sections of another plan that rules compare with those of the one that goes on from its checkpoint.
 _OF_ANOTHER = (
     "model", "cluster", "parallel", "shard", "batch", "precision", "optimizer", "checkpoint", "train",
@@ -65,11 +80,17 @@ class Instance:
     """A plan, or a block judged by itself, whose fields are worked out on demand.
 
     root: its shape, whose kind is `plan`; merger: gives the shapes of what it refers to; report: where faults go.
+    partial: what to take for granted of a plan that is not whole; None of a plan that somebody wrote.
     """
 
-    __slots__ = ("_active", "_groups_of", "_memo", "_operators", "_outer", "_sections", "merger", "report", "root")
+    __slots__ = (
+        "_active", "_groups_of", "_memo", "_operators", "_outer", "_sections", "merger", "partial", "report", "root",
+    )  # fmt: skip
 
-    def __init__(self, root: Shape, merger: Merger, report: Report, outer: Outer = _ALONE) -> None:
+    def __init__(
+        self, root: Shape, merger: Merger, report: Report, outer: Outer = _ALONE, partial: Partial | None = None
+    ) -> None:
+        self.partial = partial
         self.root = root
         self.merger = merger
         self.report = report
@@ -234,6 +255,9 @@ class Instance:
             if field.name == "gpus_per_node":
                 self._check_groups(slot, self._groups(path[:-1]))
             return Located(whole(field.name, self._groups(path[:-1])), slot.span, Origin.INHERITED, slot.entry)
+        if self.partial is not None and (field.required or self.partial.withholds(path)):
+            dotted = ".".join(path)
+            return _with(made, Unknown(f"no file says `{dotted}`", (dotted,)))
         if field.required:
             return self._missing(shape, field, shape.span)
         if field.default is AUTO:
@@ -401,7 +425,11 @@ class Instance:
         return made._replace(value=value, origin=Origin.SOLVED)
 
     def _value_of(self, dotted: str) -> Any:
-        return self.located(tuple(dotted.split("."))).value
+        value = self.located(tuple(dotted.split("."))).value
+        if self.partial is not None and self.partial.world is not None and isinstance(value, Unknown):
+            # The product of the two is known: all that the equations ask for.
+            return {"cluster.nodes": self.partial.world, "cluster.gpus_per_node": 1}.get(dotted, value)
+        return value
 
     def _report_unsolved(self, dotted: str, value: Any, span: Span) -> None:
         """A written `auto` that has no value, unless a rule says so with values that would do."""

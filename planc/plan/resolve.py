@@ -8,7 +8,7 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.plan.candidates import Choices, choices_of, open_slots
 from planc.plan.emission import Targets, emitted, gradients_of, rules_of, targets_of
 from planc.plan.house import House, policies_of, scope_of_house, with_versions, without_policies
-from planc.plan.instance import Instance
+from planc.plan.instance import Instance, Partial
 from planc.plan.merge import Merger
 from planc.plan.model import Open, Origin, Plan, Record
 from planc.plan.overrides import overrides
@@ -37,12 +37,14 @@ def resolve(
     settings: tuple[str, ...] = (),
     made: Made | None = None,
     house: House | None = None,
+    partial: Partial | None = None,
 ) -> Resolved:
     """What the sources mean, with the files that they use, and every fault of their text and meaning.
 
     settings: `path=value` texts of the command line, set in every plan of the sources.
     made: the files that were read before; those that are read now are added.
     house: what holds for every plan of the sources.
+    partial: what may be missing, where the plans are made of other tools' files.
     """
     made = {} if made is None else made
     bodies, found = overrides(settings)
@@ -76,7 +78,7 @@ def resolve(
                     shape = with_versions(shape, house, merger, home)
                 for body in bodies:
                     shape = merger.apply(shape, body, (), scope, "plan", Origin.OVERRIDDEN)
-                plans.append(_plan(shape, merger, targets, home, diagnostics.append))
+                plans.append(_plan(shape, merger, targets, home, diagnostics.append, partial))
                 if plans[-1].open:
                     choices.extend(_choices(shape, merger, targets, home))
             elif own:
@@ -84,9 +86,16 @@ def resolve(
     return Resolved(tuple(plans), tuple(parts), tuple(choices), tuple(diagnostics))
 
 
-def _plan(shape: Shape, merger: Merger, targets: Targets, home: Scope | None, report: Report) -> Plan:
+def _plan(
+    shape: Shape,
+    merger: Merger,
+    targets: Targets,
+    home: Scope | None,
+    report: Report,
+    partial: Partial | None = None,
+) -> Plan:
     """The plan of a shape, with all of its fields."""
-    instance = Instance(shape, merger, report)
+    instance = Instance(shape, merger, report, partial=partial)
     fields = {name: instance.located((name,)) for name in shape.fields}
     chosen = targets_of(instance, targets)
     fields["emit"] = emitted(fields["emit"], chosen)

@@ -29,7 +29,10 @@ class Number(NamedTuple):
 
 
 class Word(NamedTuple):
-    """`true`, `false`, `null`, and what is no JSON but often found in it: `NaN`, `Infinity`, `-Infinity`."""
+    """`true`, `false`, `null`, and what is no JSON but often found in it: `NaN`, `Infinity`, `-Infinity`.
+
+    Of a template it may be a name in capitals, in whose place a value is to be filled in.
+    """
 
     span: Span
     word: str
@@ -71,6 +74,7 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z_.])")
 _WORD = re.compile(r"(?:true|false|null|NaN|-?Infinity)(?![0-9A-Za-z_])")
+_PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9_]*(?![0-9A-Za-z_.])")
 _OTHER = re.compile(r"[0-9A-Za-z_.+-]+|.", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 _ESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -80,9 +84,9 @@ _SLIPS = {
 }  # fmt: skip
 
 
-def read(source: Source) -> Value | Broken:
-    """The value that a text holds, or why it holds none."""
-    reader = _Reader(source)
+def read(source: Source, placeholders: bool = False) -> Value | Broken:
+    """The value that a text holds, or why it holds none. With `placeholders`, names in capitals are words as well."""
+    reader = _Reader(source, placeholders)
     try:
         value = reader.value(0)
         reader.skip_blanks()
@@ -103,10 +107,13 @@ class _Stop(Exception):
 class _Reader:
     """A text and how far it has been read."""
 
-    __slots__ = ("at", "source", "text")
+    __slots__ = ("at", "scalars", "source", "text")
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, placeholders: bool) -> None:
         self.source = source
+        self.scalars: tuple[tuple[re.Pattern[str], type[Number] | type[Word]], ...] = ((_NUMBER, Number), (_WORD, Word))
+        if placeholders:
+            self.scalars = (*self.scalars, (_PLACEHOLDER, Word))
         self.text = source.text
         self.at = 0
 
@@ -126,7 +133,7 @@ class _Reader:
             return self.array(depth)
         if first == '"':
             return self.string("a string is not closed in its line")
-        for pattern, node in ((_NUMBER, Number), (_WORD, Word)):
+        for pattern, node in self.scalars:
             found = pattern.match(self.text, self.at)
             if found is not None:
                 span = self.span(len(found[0]))

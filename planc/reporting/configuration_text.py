@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Severity
 from planc.diagnostics.names import nearest
+from planc.readers.toml_places import Places
 from planc.reporting import faults
 from planc.reporting.configuration import NONE, Chosen, Configuration, PathRule, Written
 from planc.reporting.selection import ALL, is_code, is_fixed, is_policy
 from planc.reporting.settings import KEYS, PER_PATH_KEYS, SETTINGS
-from planc.reporting.toml_places import Places
 from planc.source import Source, Span
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def test_standard_input(tmp_path: Path) -> None:
 
 
 def test_nothing_named_is_the_current_folder(tmp_path: Path) -> None:
-    assert planc("lint", cwd=tmp_path).stdout == "No plan files were read.\n"
+    assert planc("lint", cwd=tmp_path).stdout == "No plan files or configurations of other tools were read.\n"
     (tmp_path / "deep" / "er").mkdir(parents=True)
     write(tmp_path, z=BROKEN)
     write(tmp_path / "deep" / "er", b=BROKEN)
@@ -99,7 +99,7 @@ def test_what_git_ignores_is_passed_over_unless_it_is_named(tmp_path: Path) -> N
     assert planc("lint", "ignored", cwd=tmp_path).stdout == "Found no faults in 1 file.\n"
     (tmp_path / "seen.plan").unlink()
     (tmp_path / ".hidden" / "h.plan").unlink()
-    assert planc("lint", cwd=tmp_path).stdout == "No plan files were read.\n"
+    assert planc("lint", cwd=tmp_path).stdout == "No plan files or configurations of other tools were read.\n"
 
 
 def test_without_git_hidden_folders_are_passed_over(tmp_path: Path) -> None:

@@ -33,6 +33,25 @@ class Places:
                 return self._entries[path[:length]][0]
         return Span(self._source, 0, 0)
 
+    def written(self, *path: str) -> Span:
+        """The value at a path as it is written, comments left out; the key where the value is not found."""
+        if path not in self._entries:
+            return self.key(*path)
+        span = self._entries[path][1]
+        text = self._source.text
+        start = end = span.start
+        while start < span.end and text[start].isspace():
+            start += 1
+        at = start
+        while at < span.end:
+            match = _SKIPPED.match(text, at)
+            after = match.end() if match is not None else at + 1
+            if match is None or match[0][0] != "#":
+                piece = text[at:after].rstrip()
+                end = at + len(piece) if piece else end
+            at = after
+        return Span(self._source, start, max(start, end))
+
     def value(self, text: str, *path: str) -> Span:
         """A quoted text in the value at a path; the key if it is not found there, as where it holds escapes."""
         key, value = self._entries.get(path, (self.key(*path), self.key(*path)))

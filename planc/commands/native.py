@@ -1,0 +1,194 @@
+"""Files of other tools that `lint` reads beside plans: which they are, which of them are one job, and what is found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from planc.commands.files import Files
+from planc.compiler import Skipped
+from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.native import faults
+from planc.native.job import Beside, content_of, judge
+from planc.native.kind import Recognised, Reference
+from planc.native.recognising import ENDINGS, format_of, recognise
+from planc.plan.house import House
+from planc.plan.scope import Load
+from planc.source import Source
+
+#: References that are followed one from the other.
+_MOST_STEPS = 8
+
+
+class Found(NamedTuple):
+    """What was found in files of other tools, and the rules that stayed silent about them."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    skipped: tuple[Skipped, ...]
+
+
+class Natives:
+    """The files of other tools of one run, by the names under which they are shown.
+
+    kind: what the command line says that each of them is; beside, load: what it says of the job, and how the files of
+    its options are found.
+    """
+
+    __slots__ = ("_beside", "_files", "_kind", "_load", "_outright", "_taken")
+
+    def __init__(self, files: Files, kind: str | None, beside: Beside, load: Load) -> None:
+        self._files = files
+        self._kind = kind
+        self._beside = beside
+        self._load = load
+        self._taken: dict[str, str] = {}
+        self._outright: set[str] = set()
+
+    def endings(self) -> tuple[str, ...]:
+        """Endings of the files that are looked into in a folder."""
+        return ENDINGS
+
+    def may_take(self, path: str) -> bool:
+        """Whether the file at a path may be one of them: a plan is none, whatever is said of the kind."""
+        return not path.endswith(".plan") and (path != "-" or self._kind is not None)
+
+    def takes(self, reading: Source | Diagnostic, outright: bool) -> bool | Diagnostic:
+        """Whether a file is one of them; what is wrong where it should be."""
+        if isinstance(reading, Diagnostic):
+            return reading if outright else False  # a text of another encoding in a folder is nobody's
+        promised = self._kind is not None or format_of(reading) is not None
+        found = recognise(reading, self._kind, outright and promised)
+        if isinstance(found, Recognised):
+            self._taken[reading.name] = found.kind.name
+            if outright:
+                self._outright.add(reading.name)
+            return True
+        return found if found is not None else False
+
+    def split(self, sources: Sequence[Source]) -> tuple[tuple[Source, ...], tuple[Source, ...]]:
+        """The plans of some sources, and the files of other tools; a file that was mended keeps its name."""
+        plans = tuple(source for source in sources if source.name not in self._taken)
+        return plans, tuple(source for source in sources if source.name in self._taken)
+
+    def judged(self, sources: Sequence[Source], houses: Mapping[Source, House | None]) -> Found:
+        """What is found in the files, each by itself and those of a job together."""
+        diagnostics: dict[Diagnostic, None] = {}
+        skipped: dict[Skipped, None] = {}
+        recognised: dict[Source, Recognised] = {}
+        for source in sources:
+            found = recognise(source, self._taken[source.name], True)
+            if isinstance(found, Recognised):
+                recognised[source] = found
+            elif found is not None:  # a fix broke it, which the one that applies fixes takes back
+                diagnostics[found] = None
+        named = self._followed(recognised, diagnostics)
+        for group in jobs(list(recognised.values()), named, self._outright):
+            house = houses.get(group[0].tree.source)
+            result = judge(group, self._load, self._beside, house)
+            shown = " + ".join(file.tree.source.name for file in group)
+            skipped.update(dict.fromkeys(each._replace(plan=shown) for each in result.skipped))
+            diagnostics.update(dict.fromkeys(_through(each, named) for each in result.diagnostics))
+        return Found(tuple(diagnostics), tuple(skipped))
+
+    def _followed(
+        self, recognised: dict[Source, Recognised], diagnostics: dict[Diagnostic, None]
+    ) -> dict[Source, tuple[Source, Reference]]:
+        """The files that others name, by which of them; those that were not asked for are recognised as well."""
+        named: dict[Source, tuple[Source, Reference]] = {}
+        todo = list(recognised.values())
+        for _ in range(_MOST_STEPS):
+            following: list[Recognised] = []
+            for file in todo:
+                for reference in content_of(file, self._beside.options).references:
+                    other = self._read(reference.path, file.tree.source)
+                    if isinstance(other, Diagnostic):
+                        diagnostics[other] = None
+                    if not isinstance(other, Source):
+                        if other is None:
+                            diagnostics[_missing(reference)] = None
+                        continue
+                    known = other in recognised
+                    found = recognised.get(other) or recognise(other, reference.kind, True)
+                    if isinstance(found, Diagnostic):
+                        diagnostics[_through_reference(found, reference)] = None
+                    elif isinstance(found, Recognised):
+                        named.setdefault(other, (file.tree.source, reference))
+                        recognised[other] = found
+                        if not known:
+                            following.append(found)
+            if not following:
+                break
+            todo = following
+        return named
+
+    def _read(self, path: str, user: Source) -> Source | Diagnostic | None:
+        """The file that another one names: beside it, or from this folder; None if it is nowhere."""
+        if os.path.isabs(path) or "\0" in path:
+            return None
+        for folder in dict.fromkeys((os.path.dirname(user.name), "")):
+            at = os.path.normpath(os.path.join(folder, path))
+            if os.path.isfile(at):
+                reading = self._files.read(at)
+                return None if isinstance(reading, str) else reading
+        return None
+
+
+def jobs(
+    files: Sequence[Recognised], named: Mapping[Source, tuple[Source, Reference]], outright: Iterable[str]
+) -> list[list[Recognised]]:
+    """The files that are one job each: those that name each other; else all that were named, or that share a folder, if
+    no two of them are of one kind. What has a second of its kind beside it is judged by itself.
+    """
+    heads = {source: _head(source, named) for source in (file.tree.source for file in files)}
+    groups: dict[Source, list[Recognised]] = {}
+    for file in files:
+        groups.setdefault(heads[file.tree.source], []).append(file)
+    wanted = set(outright)
+    together = [group for group in groups.values() if any(file.tree.source.name in wanted for file in group)]
+    if _are_unlike(together):
+        rest = [group for group in groups.values() if not any(group is each for each in together)]
+        merged = [[file for group in together for file in group]] if together else []
+        return [*merged, *_by_folder(rest)]
+    return _by_folder(list(groups.values()))
+
+
+def _head(source: Source, named: Mapping[Source, tuple[Source, Reference]]) -> Source:
+    """The first file of a chain of files that name each other."""
+    seen = {source}
+    while source in named and named[source][0] not in seen:
+        source = named[source][0]
+        seen.add(source)
+    return source
+
+
+def _by_folder(groups: Sequence[list[Recognised]]) -> list[list[Recognised]]:
+    folders: dict[str, list[list[Recognised]]] = {}
+    for group in groups:
+        folders.setdefault(os.path.dirname(group[0].tree.source.name), []).append(group)
+    found: list[list[Recognised]] = []
+    for each in folders.values():
+        found.extend([[file for group in each for file in group]] if _are_unlike(each) else each)
+    return found
+
+
+def _are_unlike(groups: Sequence[list[Recognised]]) -> bool:
+    """Whether no two files of some groups are of one kind."""
+    names = [file.kind.name for group in groups for file in group]
+    return len(names) == len(set(names))
+
+
+def _missing(reference: Reference) -> Diagnostic:
+    message = f"`{reference.path[:80]}` is not there"
+    return faults.MISSING_FILE.at(reference.span, message, "neither beside this file nor from here")
+
+
+def _through(found: Diagnostic, named: Mapping[Source, tuple[Source, Reference]]) -> Diagnostic:
+    """A diagnostic with the place through which its file came, if it came through another one."""
+    at = named.get(found.primary.span.source)
+    return found if at is None else _through_reference(found, at[1])
+
+
+def _through_reference(found: Diagnostic, reference: Reference) -> Diagnostic:
+    label = Label(reference.span, "read through here")
+    return found if label in found.related else found._replace(related=(*found.related, label))

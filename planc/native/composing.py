@@ -1,0 +1,176 @@
+"""What files say as the text of a plan, and the way back from places in that text to places in the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from planc.native.kind import Said
+from planc.native.saying import quoted
+from planc.plan.naming import is_plain
+from planc.plan.schema import SECTIONS
+from planc.source import Source, Span
+
+
+class Range(NamedTuple):
+    """Where one said value stands in the composed text: from `start` to `end`, its value from `value` on.
+
+    reach: how far what belongs to it goes: of a section with a word, to the closing brace.
+    """
+
+    start: int
+    value: int
+    end: int
+    reach: int
+    said: Said
+
+
+class Composed(NamedTuple):
+    """The text of a plan, with the ranges of what was said."""
+
+    source: Source
+    ranges: tuple[Range, ...]
+
+    def said_at(self, span: Span) -> Range | None:
+        """The range that holds a span; of several the smallest."""
+        holding = [each for each in self.ranges if each.start <= span.start and span.end <= each.reach]
+        return min(holding, key=lambda each: each.reach - each.start, default=None)
+
+    def said_within(self, span: Span) -> Range | None:
+        """The first range within a span: what a section holds."""
+        return next((each for each in self.ranges if span.start <= each.start and each.end <= span.end), None)
+
+
+class Parts(NamedTuple):
+    """What stands around the said fields.
+
+    uses: names behind `use`; blocks: whole blocks before the plan; cluster, model, gpu: names that the plan refers to.
+    """
+
+    uses: tuple[str, ...] = ()
+    blocks: str = ""
+    cluster: str | None = None
+    model: str | None = None
+    gpu: str | None = None
+
+
+#: No part: the files say everything.
+NOTHING = Parts()
+
+
+def compose(said: Sequence[Said], targets: Sequence[str], name: str, parts: Parts = NOTHING) -> Composed:
+    """The plan that says so. Of several values of one field, the first that is not assumed; a section's word before
+    what stands in it. A field of a section whose word nobody says, and which has no default, is left out.
+    """
+    chosen: dict[str, Said] = {}
+    for each in said:
+        known = chosen.get(each.path)
+        if known is None or (known.assumed and not each.assumed):
+            chosen[each.path] = each
+    writer = _Writer()
+    for used in parts.uses:
+        writer.line(f"use {quoted(used)}")
+    writer.add(parts.blocks)
+    writer.line(f"plan {name if is_plain(name) else quoted(name)} {{")
+    tree = _tree(chosen, parts)
+    _wordless(tree, "plan")
+    writer.section(tree)
+    if targets:
+        writer.line(f"emit = [{', '.join(targets)}]")
+    writer.line("}")
+    return writer.done(name)
+
+
+class _Branch:
+    """The said fields of one section: its own word, if it has one, and what is in it."""
+
+    __slots__ = ("inside", "reference", "said")
+
+    def __init__(self) -> None:
+        self.said: Said | None = None
+        self.reference: str | None = None
+        self.inside: dict[str, _Branch] = {}
+
+
+def _tree(chosen: dict[str, Said], parts: Parts) -> _Branch:
+    root = _Branch()
+    for name, reference in (("model", parts.model), ("cluster", parts.cluster)):
+        if reference is not None:
+            root.inside[name] = _Branch()
+            root.inside[name].reference = reference
+    if parts.gpu is not None:
+        gpu = root.inside.setdefault("cluster", _Branch()).inside.setdefault("gpu", _Branch())
+        gpu.reference = parts.gpu
+    for path, said in chosen.items():
+        at = root
+        for name in path.split("."):
+            at = at.inside.setdefault(name, _Branch())
+        at.said = said
+    return root
+
+
+def _wordless(branch: _Branch, kind: str) -> None:
+    """Removes sections that need a word and have none."""
+    fields = {field.name: field for field in SECTIONS.get(kind, ())}
+    for name, inner in list(branch.inside.items()):
+        field = fields.get(name)
+        if field is None or not inner.inside:
+            continue
+        if field.type.form == "variant" and inner.said is None and not field.default:
+            del branch.inside[name]
+        elif field.type.form in ("record", "variant", "reference"):
+            _wordless(inner, field.type.of)
+
+
+class _Writer:
+    """A text that grows, and where what was said stands in it."""
+
+    __slots__ = ("_at", "_depth", "_pieces", "_ranges")
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._ranges: list[Range] = []
+        self._at = 0
+        self._depth = 0
+
+    def add(self, text: str) -> int:
+        """Adds a text; returns where it begins."""
+        start = self._at
+        self._pieces.append(text)
+        self._at += len(text)
+        return start
+
+    def line(self, text: str) -> int:
+        """Adds a line, indented; returns where its text begins."""
+        self.add("  " * self._depth)
+        start = self.add(text)
+        self.add("\n")
+        return start
+
+    def section(self, branch: _Branch) -> None:
+        """Adds what stands in a section."""
+        self._depth += 1
+        for name, inner in branch.inside.items():
+            self._entry(name if name.isidentifier() else quoted(name), inner)
+        self._depth -= 1
+
+    def _entry(self, name: str, branch: _Branch) -> None:
+        said, reference = branch.said, branch.reference
+        if not branch.inside:
+            text = str(reference) if said is None else said.text
+            start = self.line(f"{name} = {text}")
+            self._note(said, start, start + len(name) + 3, start + len(name) + 3 + len(text), None)
+            return
+        head = f" = {said.text if said is not None else reference}" if said is not None or reference else ""
+        start = self.line(f"{name}{head} {{")
+        self.section(branch)
+        self.line("}")
+        self._note(said, start, start + len(name) + 3, start + len(name) + len(head), self._at - 1)
+
+    def _note(self, said: Said | None, start: int, value: int, end: int, reach: int | None) -> None:
+        if said is not None:
+            self._ranges.append(Range(start, value, end, end if reach is None else reach, said))
+
+    def done(self, name: str) -> Composed:
+        """The text as a source."""
+        return Composed(Source(name, "".join(self._pieces)), tuple(sorted(self._ranges, key=lambda each: each.start)))

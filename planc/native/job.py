@@ -1,0 +1,130 @@
+"""The files of one job, each by itself and all together: composed into a plan, and judged by the rules of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from planc.compiler import Skipped, by_rules
+from planc.diagnostics.diagnostic import Diagnostic, Label, in_order
+from planc.facts.engine import engines
+from planc.facts.facts import Facts
+from planc.native import faults, keys
+from planc.native.composing import Composed, Parts, compose
+from planc.native.kind import Content, Options, Recognised, Said
+from planc.native.returning import Way
+from planc.native.tree import Scalar, Seq, walk
+from planc.plan.emission import Targets
+from planc.plan.house import House
+from planc.plan.instance import Partial
+from planc.plan.model import Plan
+from planc.plan.resolve import resolve
+from planc.plan.schema import Field
+from planc.plan.scope import Load
+from planc.rules import all_rules
+from planc.targets import load_target, target_names
+
+
+class Beside(NamedTuple):
+    """What the command line says beside the files.
+
+    parts: the cluster and the model, as the composed plan refers to them; world: ranks of the job; settings: fields
+    that are set; options: who reads what.
+    """
+
+    parts: Parts = Parts()
+    world: int | None = None
+    settings: tuple[str, ...] = ()
+    options: Options = Options()
+
+
+#: Nothing is said beside the files.
+ALONE = Beside()
+
+
+class Judged(NamedTuple):
+    """What was found in a job, the rules that lacked a number, and the plan that it makes."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    skipped: tuple[Skipped, ...]
+    composed: Composed
+    plans: tuple[Plan, ...]
+
+
+def judge(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house: House | None = None) -> Judged:
+    """Everything that is wrong with the files of a job, in them and between them."""
+    contents = [content_of(file, beside.options) for file in files]
+    found = [each for content in contents for each in content.diagnostics]
+    said = [each for content in contents for each in content.said]
+    found.extend(disagreements(said))
+    composed = compose(said, targets_of(files), "job", beside.parts)
+    withheld = frozenset.intersection(*(frozenset(file.kind.withheld) for file in files)) if files else frozenset()
+    partial = Partial(withheld, beside.world)
+    targets = Targets(target_names(), _options)
+    resolved = resolve((composed.source,), load, targets, beside.settings, None, house, partial)
+    way = Way(composed, {file.tree.source: file.tree.format for file in files}, files[0].tree.source)
+    rules, skipped = all_rules(), list[Skipped]()
+    found.extend(way.all(resolved.diagnostics))
+    given = {} if beside.world is None else {"world.size": beside.world}
+    for plan in resolved.plans:
+        every = tuple(Facts(plan, engine, given) for engine in engines(plan))
+        found.extend(way.all(by_rules(plan, rules, skipped, every)))
+    return Judged(in_order(found), tuple(dict.fromkeys(skipped)), composed, resolved.plans)
+
+
+def content_of(file: Recognised, options: Options) -> Content:
+    """What one file says, and what is wrong with it by itself."""
+    content = file.kind.read(file.tree, options)
+    own = [each for root in file.tree.roots for each in keys.duplicates(root)]
+    return content._replace(diagnostics=(*own, *gaps(file), *content.diagnostics))
+
+
+def gaps(file: Recognised) -> Iterator[Diagnostic]:
+    """The gaps of a template: one warning for all of them."""
+    found: list[Scalar] = []
+    for root in file.tree.roots:
+        for each in walk(root):
+            for entry in each.entries:
+                values = entry.value.items if isinstance(entry.value, Seq) else (entry.value,)
+                found.extend(node for node in values if isinstance(node, Scalar) and node.is_placeholder)
+    if found:
+        message = "the file is a template with gaps"
+        label = f"`{found[0].span.text}` is yet to be filled in"
+        yield faults.UNFILLED_TEMPLATE.at(found[0].span, message, label)
+
+
+def targets_of(files: Sequence[Recognised]) -> tuple[str, ...]:
+    """The trainers and launchers that read the files, each once."""
+    return tuple(dict.fromkeys(target for file in files for target in file.kind.targets))
+
+
+def disagreements(said: Sequence[Said]) -> Iterator[Diagnostic]:
+    """Fields of which two files say different things; of what one file says, its kind tells."""
+    first: dict[str, Said] = {}
+    for each in sorted(said, key=lambda each: each.assumed):
+        known = first.setdefault(each.path, each)
+        if known is each or known.entry.source is each.entry.source or _alike(known.text, each.text):
+            continue
+        if known.assumed:
+            continue
+        message = f"`{known.key}` and `{each.key}` disagree in two files"
+        if each.assumed:
+            label = f"{each.text} where `{each.key}` is left out"
+            yield faults.DISAGREEING_FILES.at(known.entry, message, "", related=(Label(each.entry, label),))
+        else:
+            related = (Label(known.entry, f"{known.text} here"),)
+            yield faults.DISAGREEING_FILES.at(each.entry, message, f"{each.text} here", related=related)
+
+
+def _alike(left: str, right: str) -> bool:
+    if left == right:
+        return True
+    (number, _, unit), (other, _, of_other) = left.partition(" "), right.partition(" ")
+    try:
+        return float(number) == float(other) and unit == of_other
+    except ValueError:
+        return False
+
+
+def _options(name: str) -> tuple[Field, ...]:
+    return load_target(name).options

@@ -1,0 +1,88 @@
+"""What a kind of file is. A kind is one file in `kinds/`; what all kinds share stands here and beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.native.tree import Node, Tree
+from planc.source import Span
+
+
+class Said(NamedTuple):
+    """What a file says of one field of a plan.
+
+    path: the field, as `batch.micro`; text: its value as the language writes it.
+    entry: key and value in the file; value: the value alone; key: as the file calls it.
+    plain: the file writes the same text for this value as the language does: an edit of one is one of the other.
+    assumed: the file leaves it out, and this is the consumer's own default; `key` names what was left out.
+    """
+
+    path: str
+    text: str
+    entry: Span
+    value: Span
+    key: str
+    plain: bool = False
+    assumed: bool = False
+
+
+class Options(NamedTuple):
+    """What the command line says of files: `trainer` reads a DeepSpeed file (`hf`, `accelerate`, `deepspeed`)."""
+
+    trainer: str | None = None
+
+
+class Reference(NamedTuple):
+    """Another file that a file names: the path as written, where, and the kind that it has to be of (None: any)."""
+
+    path: str
+    span: Span
+    kind: str | None
+
+
+class Content(NamedTuple):
+    """What a file of a kind holds: what it says, what is wrong with it, the files that it names."""
+
+    said: tuple[Said, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    references: tuple[Reference, ...] = ()
+
+
+class Kind(NamedTuple):
+    """A kind of file.
+
+    name: as `--kind` takes it; title: as a message calls such a file, `a DeepSpeed configuration`.
+    formats: `json`, `yaml`, `toml`, of which a text may be; `marks`: texts of which a file of this kind has at least
+        one, looked for before it is parsed.
+    recognise: how sure it is that a tree is of this kind, from 0 (it is not) to 100.
+    read: what a tree says, with the keys checked.
+    targets: trainers and launchers, by the names that `emit` has, which read such a file.
+    withheld: fields that are unknown unless a file says them, since the consumer's defaults are not those of the
+        language, or the program decides.
+    """
+
+    name: str
+    title: str
+    formats: tuple[str, ...]
+    marks: tuple[str, ...]
+    recognise: Callable[[Tree], int]
+    read: Callable[[Tree, Options], Content]
+    targets: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+
+
+class Recognised(NamedTuple):
+    """A file whose kind is known."""
+
+    tree: Tree
+    kind: Kind
+
+
+def strings(node: Node) -> Iterator[str]:
+    """The texts that stand in a list, or the one that stands alone."""
+    values: tuple[Any, ...] = getattr(node, "items", (node,))
+    for item in values:
+        if isinstance(getattr(item, "value", None), str):
+            yield item.value

@@ -1,0 +1,133 @@
+"""DeepSpeed's configuration: a JSON file, or the same in YAML."""
+
+from __future__ import annotations
+
+from planc.native.keys import Reader, check
+from planc.native.kind import Content, Kind, Options
+from planc.native.saying import Sayer, is_on, numbers
+from planc.native.tables import load_table
+from planc.native.tree import Entry, Map, Tree
+
+#: Keys that no other tool's files have, and those that others have as well.
+_SURE = (
+    "zero_optimization", "train_micro_batch_size_per_gpu", "zero_allow_untested_optimizer", "steps_per_print",
+    "wall_clock_breakdown", "prescale_gradients", "zero_force_ds_cpu_optimizer",
+)  # fmt: skip
+_LIKELY = (
+    "train_batch_size", "gradient_accumulation_steps", "gradient_clipping", "fp16", "bf16", "optimizer", "scheduler",
+    "activation_checkpointing", "flops_profiler", "aio", "tensor_parallel", "compile", "autotuning",
+)  # fmt: skip
+
+#: Its optimizers, as the language calls them.
+_OPTIMIZERS = {
+    "adam": "adamw", "adamw": "adamw", "fusedadam": "adamw", "cpuadam": "adamw", "lion": "lion", "muon": "muon",
+    "sgd": "sgd",
+}  # fmt: skip
+
+#: What the program decides where the file says nothing.
+_WITHHELD = ("recompute", "optimizer", "schedule", "pipeline", "train", "dataset", "checkpoint", "launch.timeout")
+
+#: Who resolves `auto`: the trainers of the command line that do.
+_RESOLVERS = {"hf": ("hf",), "accelerate": ("hf",)}
+
+
+def recognise(tree: Tree) -> int:
+    """How sure it is that a tree is a DeepSpeed configuration."""
+    root = tree.root
+    if root is None:
+        return 0
+    names = set(root.names())
+    sure, likely = len(names.intersection(_SURE)), len(names.intersection(_LIKELY))
+    if "model_type" in names or "architectures" in names:
+        return 0
+    if sure:
+        return min(60 + 10 * sure + 2 * likely, 95)
+    return 50 if 1 < likely else 0
+
+
+def read(tree: Tree, options: Options) -> Content:
+    """What the file says, with its keys checked."""
+    root = tree.root
+    sayer = Sayer()
+    if root is None:
+        return sayer.content()
+    sayer.report(*check(root, Reader(load_table("deepspeed"), _RESOLVERS.get(options.trainer or "", ()))))
+    say(root, sayer)
+    return sayer.content()
+
+
+def say(root: Map, sayer: Sayer) -> None:
+    """What a DeepSpeed configuration says, wherever it stands."""
+    _batch(root, sayer)
+    _precision(root, sayer)
+    _zero(root, sayer)
+    _optimizer(root, sayer)
+    _number(sayer, "optimizer.clip", root.find("gradient_clipping"))
+    _number(sayer, "parallel.tensor", root.find("tensor_parallel", "autotp_size"))
+
+
+def _number(sayer: Sayer, path: str, entry: Entry | None) -> None:
+    """A number, where it is one: `auto` is left to who resolves it."""
+    if entry is not None and isinstance(getattr(entry.value, "value", None), (int, float)):
+        sayer.say(path, entry)
+
+
+def _batch(root: Map, sayer: Sayer) -> None:
+    _number(sayer, "batch.global", root.find("train_batch_size"))
+    _number(sayer, "batch.micro", root.find("train_micro_batch_size_per_gpu"))
+    _number(sayer, "batch.accumulation", root.find("gradient_accumulation_steps"))
+
+
+def _precision(root: Map, sayer: Sayer) -> None:
+    for word, names in (("bf16", ("bf16", "bfloat16")), ("fp16", ("fp16",))):
+        for name in names:
+            if is_on(root, name, "enabled"):
+                sayer.say("precision", root.find(name, "enabled"), word)
+                scale = root.find("fp16", "loss_scale")
+                if word == "fp16" and root.value("fp16", "loss_scale"):
+                    _number(sayer, "precision.loss_scale", scale)
+                return
+
+
+def _zero(root: Map, sayer: Sayer) -> None:
+    zero = root.map("zero_optimization")
+    if zero is None:
+        return
+    stage = zero.value("stage")
+    _number(sayer, "shard.stage", zero.find("stage"))
+    _number(sayer, "shard.bucket", zero.find("reduce_bucket_size"))
+    if stage == 3:
+        _number(sayer, "shard.secondary_size", zero.find("zero_hpz_partition_size"))
+    for key, path in (("offload_optimizer", "offload.optimizer"), ("offload_param", "offload.weights")):
+        device = zero.value(key, "device")
+        if device in ("cpu", "nvme") and (key == "offload_optimizer" or stage == 3):
+            sayer.say(path, zero.find(key, "device"), device)
+            if device == "nvme":
+                sayer.say("offload.path", zero.find(key, "nvme_path"))
+
+
+def _optimizer(root: Map, sayer: Sayer) -> None:
+    kind = root.value("optimizer", "type")
+    word = _OPTIMIZERS.get(kind.lower()) if isinstance(kind, str) else None
+    if word is None:
+        return
+    sayer.say("optimizer", root.find("optimizer", "type"), word)
+    _number(sayer, "optimizer.learning_rate", root.find("optimizer", "params", "lr"))
+    _number(sayer, "optimizer.weight_decay", root.find("optimizer", "params", "weight_decay"))
+    if word in ("adamw", "lion"):
+        betas = root.find("optimizer", "params", "betas")
+        sayer.say("optimizer.betas", betas if numbers(betas) is not None else None, numbers(betas))
+    if word == "adamw":
+        _number(sayer, "optimizer.epsilon", root.find("optimizer", "params", "eps"))
+
+
+KIND = Kind(
+    "deepspeed",
+    "a DeepSpeed configuration",
+    ("json", "yaml"),
+    (*_SURE, *_LIKELY),
+    recognise,
+    read,
+    targets=("deepspeed",),
+    withheld=_WITHHELD,
+)

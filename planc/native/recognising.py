@@ -1,0 +1,83 @@
+"""From a text to a tree, and to the kind of file that it is: by what it holds, not by what it is called."""
+
+from __future__ import annotations
+
+from planc.diagnostics.amounts import either
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.native import faults
+from planc.native.kind import Kind, Recognised
+from planc.native.kinds import all_kinds, load_kind
+from planc.native.tree import Broken, Tree
+from planc.source import Source, Span
+
+#: Formats by the ending of a file's name.
+_BY_ENDING = {
+    ".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml",
+}  # fmt: skip
+
+#: Endings that a template has behind that of what it makes.
+_OF_TEMPLATES = (".template", ".tmpl", ".example", ".in")
+
+#: Endings of the files that are looked into in a folder.
+ENDINGS = (*_BY_ENDING, *(ending + more for ending in _BY_ENDING for more in _OF_TEMPLATES))
+
+
+def format_of(source: Source) -> str | None:
+    """The format that a file's name, or the beginning of its text, promises; None if neither does."""
+    name = source.name.lower()
+    for ending in _OF_TEMPLATES:
+        name = name.removesuffix(ending)
+    for ending, form in _BY_ENDING.items():
+        if name.endswith(ending):
+            return form
+    return "json" if source.text.lstrip()[:1] == "{" else None
+
+
+def read_tree(source: Source, form: str) -> Tree | Broken:
+    """The tree of a text in a format."""
+    from importlib import import_module
+
+    found: Tree | Broken = import_module(f"planc.native.{form}_tree").read(source)
+    return found
+
+
+def recognise(source: Source, kind: str | None, outright: bool) -> Recognised | Diagnostic | None:
+    """What kind of file a text is; what is wrong where that cannot be told; None for one to be passed over.
+
+    kind: the kind that the command line gives it; outright: it was named, not found in a folder.
+    """
+    form = format_of(source)
+    chosen = None if kind is None else load_kind(kind)
+    if chosen is not None and form not in chosen.formats:
+        form = chosen.formats[0]
+    kinds = (chosen,) if chosen is not None else tuple(each for each in all_kinds() if _is_marked(source, each, form))
+    if form is None or not kinds:
+        return _unrecognised(source) if outright else None
+    tree = read_tree(source, form)
+    if isinstance(tree, Broken):
+        if outright or _looks_sure(source, kinds):
+            return faults.UNREADABLE.at(tree.span, f"the file is no {form.upper()}", tree.text, help=tree.help)
+        return None
+    if chosen is not None:
+        return Recognised(tree, chosen)
+    sure = [(each.recognise(tree), each) for each in kinds]
+    best, found = max(sure, key=lambda pair: pair[0])
+    if best == 0:
+        return _unrecognised(source) if outright else None
+    return Recognised(tree, found)
+
+
+def _is_marked(source: Source, kind: Kind, form: str | None) -> bool:
+    return form in kind.formats and (not kind.marks or any(mark in source.text for mark in kind.marks))
+
+
+def _looks_sure(source: Source, kinds: tuple[Kind, ...]) -> bool:
+    """Whether a broken file in a folder is one that planc would judge: it has two marks of one kind."""
+    return any(1 < sum(mark in source.text for mark in kind.marks) for kind in kinds)
+
+
+def _unrecognised(source: Source) -> Diagnostic:
+    listed = either([f"`{kind.name}`" for kind in all_kinds()])
+    help = ("name the kind with `--kind` if planc should know it",)
+    message = "the file is of no kind that planc reads"
+    return faults.UNRECOGNISED.at(Span(source, 0, 0), message, help=help, notes=(f"the kinds are {listed}",))

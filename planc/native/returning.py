@@ -1,0 +1,103 @@
+"""What rules say of a composed plan, said of the files that it was made of: at their places, by their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
+from planc.native.composing import Composed
+from planc.native.kind import Said
+from planc.source import Source, Span
+
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?")
+_QUOTED = re.compile(r"`([^`\n]+)`")
+_SETTING = re.compile(r"(?:[\w.]+\.)?(\w+) = (.+)")
+
+
+class Way:
+    """The way back. `formats` are those of the files, `home` is the file to show what stands in none of them."""
+
+    __slots__ = ("_by_leaf", "_by_path", "_composed", "_formats", "_home")
+
+    def __init__(self, composed: Composed, formats: dict[Source, str], home: Source) -> None:
+        self._composed = composed
+        self._formats = formats
+        self._home = home
+        self._by_path: dict[str, Said] = {}
+        self._by_leaf: dict[str, Said | None] = {}
+        for each in composed.ranges:
+            said = each.said
+            self._by_path[said.path] = said
+            leaf = said.path.rpartition(".")[2]
+            self._by_leaf[leaf] = said if leaf not in self._by_leaf else None
+
+    def all(self, found: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+        """The diagnostics, each said of the files."""
+        return map(self.one, found)
+
+    def one(self, found: Diagnostic) -> Diagnostic:
+        """A diagnostic, said of the files. Of its fixes, those that change a number which the file writes alike."""
+        fixes = [self._fix(fix) for fix in found.fixes]
+        primary = self._label(found.primary)
+        related = [label for label in map(self._label, found.related) if label.span != primary.span]
+        return found._replace(
+            message=self._words(found.message),
+            primary=primary,
+            related=tuple(dict.fromkeys(related)),
+            help=tuple(map(self._words, found.help)),
+            notes=tuple(map(self._words, found.notes)),
+            fixes=tuple(fix for fix in fixes if fix is not None),
+        )
+
+    def span(self, span: Span) -> Span:
+        """The place in a file that a place in the composed text stands for; else the start of the first file."""
+        if span.source is not self._composed.source:
+            return span
+        at = self._composed.said_at(span)
+        if at is None:
+            within = self._composed.said_within(span)
+            return within.said.entry if within is not None else Span(self._home, 0, 0)
+        return at.said.value if at.value <= span.start and span.end <= at.end else at.said.entry
+
+    def _label(self, label: Label) -> Label:
+        return Label(self.span(label.span), self._words(label.text))
+
+    def _fix(self, fix: Fix) -> Fix | None:
+        edits = []
+        for edit in fix.edits:
+            if edit.span.source is not self._composed.source:
+                return None  # a plan that the files are judged beside belongs to others, too
+            at = self._composed.said_at(edit.span)
+            exact = at is not None and (edit.span.start, edit.span.end) == (at.value, at.end)
+            if at is None or not exact or not at.said.plain or not _NUMBER.fullmatch(edit.text):
+                return None
+            edits.append(Edit(at.said.value, edit.text))
+        return fix._replace(title=self._words(fix.title), edits=tuple(edits)) if edits else None
+
+    def _words(self, text: str) -> str:
+        """A text with the files' own keys in place of the fields that they say."""
+        return _QUOTED.sub(self._quoted, text)
+
+    def _quoted(self, match: re.Match[str]) -> str:
+        inner = match[1]
+        said = self._by_path.get(inner)
+        if said is not None:
+            return f"`{said.key}`"
+        setting = _SETTING.fullmatch(inner)
+        if setting is None:
+            return match[0]
+        path = inner.partition(" = ")[0]
+        said = self._by_path.get(path) if "." in path else self._by_leaf.get(setting[1])
+        if said is None or not (said.plain and _NUMBER.fullmatch(setting[2])):
+            return match[0]
+        return f"`{self.setting(said, setting[2])}`"
+
+    def setting(self, said: Said, value: str) -> str:
+        """A key with a value, as its file writes them."""
+        form = self._formats.get(said.entry.source, "yaml")
+        if form == "json":
+            return f'"{said.key}": {value}'
+        if form == "shell":
+            return f"{said.key} {value}"
+        return f"{said.key} = {value}" if form == "toml" else f"{said.key}: {value}"
