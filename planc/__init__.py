@@ -47,12 +47,17 @@ right:
 - `evidence/` is the record of a run that `planc attest` writes and `planc verify` compares: put together
   (`statement.py`), in its one text (`canonical.py`), signed (`envelope.py`), read without being believed (`record.py`);
   `checkpoints/` reads what checkpoints say of themselves, and says whether a plan can go on from them.
+- `native/` judges the configurations of other tools: a text becomes a tree with places (`json_tree.py`, `yaml_tree.py`,
+  `toml_tree.py`), is known by its content (`recognising.py`) as one of `kinds/` (a file a kind, found by its name), has
+  its keys checked (`keys.py`) against the table of its consumer (`tables/`), and says fields of a plan (`saying.py`).
+  What the files of a job say is composed into one plan (`composing.py`) and judged by the rules of plans (`job.py`);
+  what they find goes back to the places in the files (`returning.py`).
 - `editing/` is what an editor shows: `roles.py` says what each token stands for, also in broken text, `checking.py`
   runs the pipeline block by block, and on both stand completion, hover, names and outline. `planc lsp` serves it.
 
 What holds everywhere (`tests/test_layers.py` checks the first two):
 
-- Imports go down only: commands, editing | evidence, compiler, reporting, rules | targets | format, facts, plan,
+- Imports go down only: commands, editing | evidence | native, compiler, reporting, rules | targets | format, facts, plan,
   readers, syntax, diagnostics, source. Rules and targets never import each other or their neighbours.
 - Nothing below `commands/` touches the world, but for `resources.py`, which reads what is shipped. Files that a plan
   uses come in through one `load` function.

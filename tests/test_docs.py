@@ -8,6 +8,7 @@ import pytest
 
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.kinds import all_kinds
+from planc.native import faults as native_faults
 from planc.rules import all_rules
 from tests.analysis import reported_of
 from tests.rules.test_rules import assert_house_form
@@ -24,6 +25,7 @@ TOLD = {
     "PLN030": "reported by `compile` only",
     **dict.fromkeys(("PLN050", "PLN051", "PLN052"), "it takes a configuration"),
     **dict.fromkeys(("PLN854", "PLN855", "PLN856", "PLN857"), "it takes a checkpoint"),
+    **{fault.code: "it takes a file of another tool" for fault in native_faults.FAULTS},
     **dict.fromkeys(("PLN040", "PLN041", "PLN042", "PLN043", "PLN044"), "it takes a model's file beside the plan"),
 }
 

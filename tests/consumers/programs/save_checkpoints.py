@@ -6,7 +6,6 @@ are imported where they are used, as Megatron saves in a process of its own, whi
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -122,9 +121,8 @@ def main(folder):
     save_by_megatron(folder / "megatron")
     if dist.get_rank() == 0:
         print(json.dumps({"untied": count(built()), "tied": count(built(tied=True))}), flush=True)
+    # Left to the interpreter, the threads of gloo and the store now and then outlive it, and the rank ends by SIGABRT.
     dist.destroy_process_group()
-    # Not left to the interpreter, which the threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
-    os._exit(0)
 
 
 if __name__ == "__main__":
