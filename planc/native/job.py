@@ -42,6 +42,23 @@ class Beside(NamedTuple):
 ALONE = Beside()
 
 
+class Job(NamedTuple):
+    """The files of a job as one plan, and what is wrong with them before any rule looks at it.
+
+    contents: what each file says; said: all of it; composed: the text of the plan; plans: the plan, resolved;
+    withheld: what is unknown where no file says it; way: from places in the plan to places in the files.
+    """
+
+    files: tuple[Recognised, ...]
+    contents: tuple[Content, ...]
+    said: tuple[Said, ...]
+    composed: Composed
+    plans: tuple[Plan, ...]
+    withheld: frozenset[str]
+    diagnostics: tuple[Diagnostic, ...]
+    way: Way
+
+
 class Judged(NamedTuple):
     """What was found in a job, the rules that lacked a number, and the plan that it makes."""
 
@@ -53,7 +70,20 @@ class Judged(NamedTuple):
 
 def judge(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house: House | None = None) -> Judged:
     """Everything that is wrong with the files of a job, in them and between them."""
-    contents = [content_of(file, beside.options) for file in files]
+    job = read(files, load, beside, house)
+    found = list(job.diagnostics)
+    rules, skipped = all_rules(), list[Skipped]()
+    given = {} if beside.world is None else {"world.size": beside.world}
+    for plan in job.plans:
+        every = tuple(Facts(plan, engine, given) for engine in engines(plan))
+        found.extend(job.way.all(by_rules(plan, rules, skipped, every)))
+    return Judged(in_order(found), tuple(dict.fromkeys(skipped)), job.composed, job.plans)
+
+
+def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house: House | None = None) -> Job:
+    """The files of a job as one plan."""
+    options = options_of(files, beside.options)
+    contents = [content_of(file, options) for file in files]
     found = [each for content in contents for each in content.diagnostics]
     said = [each for content in contents for each in content.said]
     found.extend(disagreements(said))
@@ -63,13 +93,16 @@ def judge(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house
     targets = Targets(target_names(), _options)
     resolved = resolve((composed.source,), load, targets, beside.settings, None, house, partial)
     way = Way(composed, {file.tree.source: file.tree.format for file in files}, files[0].tree.source)
-    rules, skipped = all_rules(), list[Skipped]()
     found.extend(way.all(resolved.diagnostics))
-    given = {} if beside.world is None else {"world.size": beside.world}
-    for plan in resolved.plans:
-        every = tuple(Facts(plan, engine, given) for engine in engines(plan))
-        found.extend(way.all(by_rules(plan, rules, skipped, every)))
-    return Judged(in_order(found), tuple(dict.fromkeys(skipped)), composed, resolved.plans)
+    return Job(
+        tuple(files), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
+    )  # fmt: skip
+
+
+def options_of(files: Sequence[Recognised], options: Options) -> Options:
+    """The options of a job: who reads a DeepSpeed file is told by the files beside it, unless the command line does."""
+    told = (file.kind.trainer for file in files if file.kind.trainer is not None)
+    return options if options.trainer is not None else options._replace(trainer=next(told, None))
 
 
 def content_of(file: Recognised, options: Options) -> Content:

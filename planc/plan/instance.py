@@ -34,6 +34,9 @@ _GIVEN_BY_GROUPS = ("gpu", "nodes", "gpus_per_node")
 #: Counts that are powers of two by custom.
 _IN_POWERS_OF_TWO = ("sequence_length", "max_sequence_length")
 
+#: What a plan has to say, but files of other tools leave to its factors.
+_OF_ITS_FACTORS = "batch.global"
+
 #: Candidates of one field beyond which `lint` does not try them one by one.
 MAX_CANDIDATES = 64
 
@@ -257,6 +260,9 @@ class Instance:
             return Located(whole(field.name, self._groups(path[:-1])), slot.span, Origin.INHERITED, slot.entry)
         if self.partial is not None and (field.required or self.partial.withholds(path)):
             dotted = ".".join(path)
+            solved = solve(dotted, self._is_auto, self._value_of) if dotted == _OF_ITS_FACTORS else FAULTY
+            if not isinstance(solved, Unknown):
+                return made._replace(value=solved, origin=Origin.SOLVED)
             return _with(made, Unknown(f"no file says `{dotted}`", (dotted,)))
         if field.required:
             return self._missing(shape, field, shape.span)
@@ -459,7 +465,8 @@ class Instance:
         slot = shape.slots.get(path[-1])
         word = slot.value.word if slot is not None and isinstance(slot.value, nodes.Literal) else ""
         if slot is None or word == "none":
-            return shape.fields[path[-1]].default is AUTO and not (slot is None and shape.poisoned)
+            follows = shape.fields[path[-1]].default is AUTO or (self.partial is not None and dotted == _OF_ITS_FACTORS)
+            return follows and not (slot is None and shape.poisoned)
         return word == "auto"
 
     def _samples(self, got: Any, slot: Slot) -> Any:
