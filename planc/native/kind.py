@@ -9,6 +9,12 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.native.tree import Node, Tree
 from planc.source import Span
 
+#: Sections of a plan that the program decides: what a file withholds that says nothing of the training itself.
+OF_THE_PROGRAM = (
+    "parallel", "shard", "batch", "precision", "recompute", "pipeline", "context", "expert", "offload", "optimizer",
+    "schedule", "train", "dataset", "adapter", "checkpoint", "resume", "launch", "log", "profile",
+)  # fmt: skip
+
 
 class Said(NamedTuple):
     """What a file says of one field of a plan.
@@ -54,11 +60,12 @@ class Kind(NamedTuple):
     """A kind of file.
 
     name: as `--kind` takes it; title: as a message calls such a file, `a DeepSpeed configuration`.
-    formats: `json`, `yaml`, `toml`, of which a text may be; `marks`: texts of which a file of this kind has at least
-        one, looked for before it is parsed.
+    formats: `json`, `yaml`, `toml`, of which a text may be, or `text`, which has lines and no tree; `marks`: texts of
+        which a file of this kind has at least one, looked for before it is parsed.
     recognise: how sure it is that a tree is of this kind, from 0 (it is not) to 100.
     read: what a tree says, with the keys checked.
     targets: trainers and launchers, by the names that `emit` has, which read such a file.
+    trainer: who reads a DeepSpeed file beside one of this kind, and fills in its `auto`, as `--trainer` calls it.
     withheld: fields that are unknown unless a file says them, since the consumer's defaults are not those of the
         language, or the program decides.
     """
@@ -70,6 +77,7 @@ class Kind(NamedTuple):
     recognise: Callable[[Tree], int]
     read: Callable[[Tree, Options], Content]
     targets: tuple[str, ...] = ()
+    trainer: str | None = None
     withheld: tuple[str, ...] = ()
 
 

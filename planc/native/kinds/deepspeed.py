@@ -27,8 +27,8 @@ _OPTIMIZERS = {
 #: What the program decides where the file says nothing.
 _WITHHELD = ("recompute", "optimizer", "schedule", "pipeline", "train", "dataset", "checkpoint", "launch.timeout")
 
-#: Who resolves `auto`: the trainers of the command line that do.
-_RESOLVERS = {"hf": ("hf",), "accelerate": ("hf",)}
+#: Who resolves `auto`, by who reads the file; where nobody says, it is not known that nobody does.
+_RESOLVERS = {None: ("hf",), "hf": ("hf",), "accelerate": ("hf",), "deepspeed": ()}
 
 
 def recognise(tree: Tree) -> int:
@@ -51,7 +51,7 @@ def read(tree: Tree, options: Options) -> Content:
     sayer = Sayer()
     if root is None:
         return sayer.content()
-    sayer.report(*check(root, Reader(load_table("deepspeed"), _RESOLVERS.get(options.trainer or "", ()))))
+    sayer.report(*check(root, Reader(load_table("deepspeed"), _RESOLVERS[options.trainer])))
     say(root, sayer)
     return sayer.content()
 
