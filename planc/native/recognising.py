@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.native import faults
@@ -15,11 +17,17 @@ _BY_ENDING = {
     ".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml",
 }  # fmt: skip
 
+#: How names of files end that have no ending of their own.
+_LINES = ("hostfile",)
+
 #: Endings that a template has behind that of what it makes.
 _OF_TEMPLATES = (".template", ".tmpl", ".example", ".in")
 
 #: Endings of the files that are looked into in a folder.
-ENDINGS = (*_BY_ENDING, *(ending + more for ending in _BY_ENDING for more in _OF_TEMPLATES))
+ENDINGS = (*_BY_ENDING, *_LINES, *(ending + more for ending in _BY_ENDING for more in _OF_TEMPLATES))
+
+#: The first line of a file that lists hosts.
+_HOST = re.compile(r"\S+\s+slots=")
 
 
 def format_of(source: Source) -> str | None:
@@ -30,7 +38,15 @@ def format_of(source: Source) -> str | None:
     for ending, form in _BY_ENDING.items():
         if name.endswith(ending):
             return form
-    return "json" if source.text.lstrip()[:1] == "{" else None
+    if source.text.lstrip()[:1] == "{":
+        return "json"
+    return "text" if name.endswith(_LINES) or _HOST.match(_first_line(source)) else None
+
+
+def _first_line(source: Source) -> str:
+    """The first line that is neither empty nor a comment, without the blanks before it."""
+    lines = (line.strip() for line in source.text.splitlines())
+    return next((line for line in lines if line and not line.startswith("#")), "")
 
 
 def read_tree(source: Source, form: str) -> Tree | Broken:
