@@ -12,6 +12,7 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.native.composing import Parts
 from planc.native.job import Beside
 from planc.native.kind import Options
+from planc.native.saying import quoted as quoted_name
 from planc.plan.naming import is_plain, written
 from planc.plan.scope import Load
 from planc.source import CATALOGUE, Source
@@ -53,6 +54,22 @@ def beside(files: Files, asked: Asked, settings: tuple[str, ...]) -> tuple[Besid
         return sources[name] if name in sources else files.load(name, importer)
 
     return Beside(parts, asked.world, settings, Options(asked.trainer)), load
+
+
+def as_written(parts: Parts, asked: Asked, folder: str) -> Parts:
+    """The parts as a plan in a folder refers to them: the files of the options by their paths from there."""
+    paths = {option: _path_from(folder, given) for option, given in ((_CLUSTER, asked.cluster), (_MODEL, asked.model))}
+    uses = tuple(dict.fromkeys(paths.get(name, name) for name in parts.uses))
+    blocks = parts.blocks.replace(quoted_name(_MODEL), quoted_name(paths[_MODEL]))
+    return parts._replace(uses=uses, blocks=blocks)
+
+
+def _path_from(folder: str, asked: str | None) -> str:
+    """The path of the file of an option, from a folder; empty if the option names none."""
+    if asked is None or not _is_file(asked):
+        return ""
+    path = asked if os.path.exists(asked) else asked.rpartition(":")[0]
+    return os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
 
 
 def _is_file(asked: str) -> bool:

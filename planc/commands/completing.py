@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
-from planc.commands.main import COMMANDS
+from planc.commands.main import COMMANDS, module_of
 
 
 class Answer(NamedTuple):
@@ -43,7 +43,7 @@ def answers(words: Sequence[str]) -> tuple[Answer, ...]:
     elif before[0] not in COMMANDS:
         return ()
     else:
-        parser: argparse.ArgumentParser = import_module(f"planc.commands.{before[0]}").parser()
+        parser: argparse.ArgumentParser = import_module(module_of(before[0])).parser()
         found = _of_command(parser, before[1:], current)
     return tuple(answer for answer in found if answer in PATHS or answer.word.startswith(current))
 

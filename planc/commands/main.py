@@ -15,6 +15,7 @@ from planc.commands.output import CannotWork
 
 COMMANDS = {
     "lint": "report what is wrong with plans",
+    "import": "make a plan of the configurations of other tools",
     "fmt": "give plan files the canonical layout",
     "compile": "write the files that a plan's targets take",
     "explain": "show every derived number with its formula and inputs",
@@ -46,6 +47,11 @@ options:
 
 exit status: 0 done (warnings allowed), 1 the plans have errors, 2 planc could not do its work
 """
+
+
+def module_of(command: str) -> str:
+    """The module of a command; `import` is a word of Python's."""
+    return f"planc.commands.{'import_' if command == 'import' else command}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,7 +97,7 @@ def _run(arguments: list[str]) -> int:
 
 def _status_of(command: str, arguments: list[str]) -> int:
     try:
-        status: int = import_module(f"planc.commands.{command}").run(arguments)
+        status: int = import_module(module_of(command)).run(arguments)
     except SystemExit as stop:  # argparse: 0 after --help, 2 after bad arguments
         return stop.code if isinstance(stop.code, int) else 2
     return status

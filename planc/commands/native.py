@@ -10,7 +10,7 @@ from planc.commands.files import Files
 from planc.compiler import Skipped
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
-from planc.native.job import Beside, content_of, judge
+from planc.native.job import Beside, Job, content_of, judge, read
 from planc.native.kind import Recognised, Reference
 from planc.native.recognising import ENDINGS, format_of, recognise
 from planc.plan.house import House
@@ -90,6 +90,22 @@ class Natives:
             skipped.update(dict.fromkeys(each._replace(plan=shown) for each in result.skipped))
             diagnostics.update(dict.fromkeys(_through(each, named) for each in result.diagnostics))
         return Found(tuple(diagnostics), tuple(skipped))
+
+    def as_one(self, sources: Sequence[Source]) -> tuple[Job | None, tuple[Diagnostic, ...]]:
+        """The files, with those that they name, as one job; None where none of them can be read."""
+        diagnostics: dict[Diagnostic, None] = {}
+        recognised: dict[Source, Recognised] = {}
+        for source in sources:
+            found = recognise(source, self._kind, True)
+            if isinstance(found, Recognised):
+                recognised[source] = found
+            elif found is not None:
+                diagnostics[found] = None
+        named = self._followed(recognised, diagnostics)
+        job = read(list(recognised.values()), self._load, self._beside) if recognised else None
+        if job is not None:
+            diagnostics.update(dict.fromkeys(_through(each, named) for each in job.diagnostics))
+        return job, tuple(diagnostics)
 
     def _followed(
         self, recognised: dict[Source, Recognised], diagnostics: dict[Diagnostic, None]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 
+from planc.commands.files import reason_of
 from planc.commands.output import CannotWork, quoted
 
 _KINDS = (
@@ -34,6 +36,26 @@ def refuse_place(path: str, example: str, is_forced: bool) -> None:
         raise CannotWork(f"{quoted(path)} is {kind} and no file, which is not replaced; name another")
     if os.path.lexists(path) and not is_forced:
         raise CannotWork(f"{quoted(path)} is there already; `--force` overwrites it")
+
+
+def put(path: str, content: bytes, example: str, is_forced: bool) -> None:
+    """Puts a file in its place in one step, when all of it is on the disk."""
+    temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.planc-{os.getpid()}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            refuse_place(path, example, is_forced)  # another run may have been faster
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise CannotWork(f"cannot write {quoted(path)}: {reason_of(error)}") from error
 
 
 def refuse_inputs(path: str, inputs: Iterable[str]) -> None:

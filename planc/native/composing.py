@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from planc.native.kind import Said
@@ -58,7 +58,28 @@ class Parts(NamedTuple):
 NOTHING = Parts()
 
 
-def compose(said: Sequence[Said], targets: Sequence[str], name: str, parts: Parts = NOTHING) -> Composed:
+class Remarks(NamedTuple):
+    """Comments for who reads the text.
+
+    beside: what stands behind a field, empty if nothing does; within: lines at the end of a section, by its path, its
+    word, and the fields that it has.
+    """
+
+    beside: Callable[[Said], str]
+    within: Callable[[tuple[str, ...], str | None, tuple[str, ...]], Iterable[str]]
+
+
+#: A text that nobody reads.
+SILENT = Remarks(lambda said: "", lambda path, word, fields: ())
+
+
+def compose(
+    said: Sequence[Said],
+    targets: Sequence[str],
+    name: str,
+    parts: Parts = NOTHING,
+    remarks: Remarks = SILENT,
+) -> Composed:
     """The plan that says so. Of several values of one field, the first that is not assumed; a section's word before
     what stands in it. A field of a section whose word nobody says, and which has no default, is left out.
     """
@@ -67,16 +88,18 @@ def compose(said: Sequence[Said], targets: Sequence[str], name: str, parts: Part
         known = chosen.get(each.path)
         if known is None or (known.assumed and not each.assumed):
             chosen[each.path] = each
-    writer = _Writer()
+    writer = _Writer(remarks)
     for used in parts.uses:
         writer.line(f"use {quoted(used)}")
     writer.add(parts.blocks)
+    writer.add("\n" if parts.uses or parts.blocks else "")
     writer.line(f"plan {name if is_plain(name) else quoted(name)} {{")
     tree = _tree(chosen, parts)
     _wordless(tree, "plan")
-    writer.section(tree)
     if targets:
-        writer.line(f"emit = [{', '.join(targets)}]")
+        tree.inside["emit"] = _Branch()
+        tree.inside["emit"].reference = f"[{', '.join(targets)}]"
+    writer.section((), tree)
     writer.line("}")
     return writer.done(name)
 
@@ -125,9 +148,10 @@ def _wordless(branch: _Branch, kind: str) -> None:
 class _Writer:
     """A text that grows, and where what was said stands in it."""
 
-    __slots__ = ("_at", "_depth", "_pieces", "_ranges")
+    __slots__ = ("_at", "_depth", "_pieces", "_ranges", "_remarks")
 
-    def __init__(self) -> None:
+    def __init__(self, remarks: Remarks) -> None:
+        self._remarks = remarks
         self._pieces: list[str] = []
         self._ranges: list[Range] = []
         self._at = 0
@@ -147,23 +171,28 @@ class _Writer:
         self.add("\n")
         return start
 
-    def section(self, branch: _Branch) -> None:
+    def section(self, path: tuple[str, ...], branch: _Branch) -> None:
         """Adds what stands in a section."""
         self._depth += 1
         for name, inner in branch.inside.items():
-            self._entry(name if name.isidentifier() else quoted(name), inner)
+            self._entry((*path, name), name if name.isidentifier() else quoted(name), inner)
+        word = branch.said.text if branch.said is not None else branch.reference
+        for remark in self._remarks.within(path, word, tuple(branch.inside)):
+            self.line(f"# {remark}")
         self._depth -= 1
 
-    def _entry(self, name: str, branch: _Branch) -> None:
+    def _entry(self, path: tuple[str, ...], name: str, branch: _Branch) -> None:
         said, reference = branch.said, branch.reference
+        remark = "" if said is None else self._remarks.beside(said)
+        behind = f"  # {remark}" if remark else ""
         if not branch.inside:
             text = str(reference) if said is None else said.text
-            start = self.line(f"{name} = {text}")
+            start = self.line(f"{name} = {text}{behind}")
             self._note(said, start, start + len(name) + 3, start + len(name) + 3 + len(text), None)
             return
         head = f" = {said.text if said is not None else reference}" if said is not None or reference else ""
-        start = self.line(f"{name}{head} {{")
-        self.section(branch)
+        start = self.line(f"{name}{head} {{{behind}")
+        self.section(path, branch)
         self.line("}")
         self._note(said, start, start + len(name) + 3, start + len(name) + len(head), self._at - 1)
 

@@ -31,6 +31,11 @@ def load_table(consumer: str, version: str | None = None) -> Table:
     return Table(consumer, held["version"], held.get("unknown", "ignored"), held["keys"], held.get("removed", {}))
 
 
+def consumers() -> tuple[str, ...]:
+    """The consumers of which there are tables."""
+    return tuple(name for name in resources.names("native/tables", "") if versions(name))
+
+
 def versions(consumer: str) -> tuple[str, ...]:
     """The versions of which there is a table, the oldest first."""
     return tuple(sorted(resources.names(f"native/tables/{consumer}", ".json"), key=_order))

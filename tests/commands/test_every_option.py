@@ -9,7 +9,7 @@ from importlib import import_module
 
 import pytest
 
-from planc.commands.main import COMMANDS
+from planc.commands.main import COMMANDS, module_of
 from tests.shared import ROOT
 
 
@@ -18,7 +18,7 @@ def parser_of(command: str, monkeypatch: pytest.MonkeyPatch) -> argparse.Argumen
     shown: list[argparse.ArgumentParser] = []
     monkeypatch.setattr(argparse.ArgumentParser, "print_help", lambda self, file=None: shown.append(self))
     with pytest.raises(SystemExit):
-        import_module(f"planc.commands.{command}").run(["--help"])
+        import_module(module_of(command)).run(["--help"])
     return shown[0]
 
 
