@@ -89,6 +89,7 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     found.extend(disagreements(said))
     composed = compose(said, targets_of(files), "job", beside.parts)
     withheld = frozenset.intersection(*(frozenset(file.kind.withheld) for file in files)) if files else frozenset()
+    withheld = withheld.union(*(content.withheld for content in contents))
     partial = Partial(withheld, beside.world)
     targets = Targets(target_names(), _options)
     resolved = resolve((composed.source,), load, targets, beside.settings, None, house, partial)

@@ -49,11 +49,15 @@ class Reference(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a file of a kind holds: what it says, what is wrong with it, the files that it names."""
+    """What a file of a kind holds: what it says, what is wrong with it, the files that it names.
+
+    withheld: fields and sections that it decides in a way that cannot be told; those of its kind are withheld, too.
+    """
 
     said: tuple[Said, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     references: tuple[Reference, ...] = ()
+    withheld: tuple[str, ...] = ()
 
 
 class Kind(NamedTuple):

@@ -13,16 +13,18 @@ from planc.source import Span
 class Sayer:
     """Collects what one file says; a kind's `read` fills it and returns `content()`."""
 
-    __slots__ = ("_diagnostics", "_references", "_said")
+    __slots__ = ("_diagnostics", "_references", "_said", "_withheld")
 
     def __init__(self) -> None:
         self._said: list[Said] = []
         self._diagnostics: list[Diagnostic] = []
         self._references: list[Reference] = []
+        self._withheld: list[str] = []
 
     def content(self) -> Content:
         """All that was said."""
-        return Content(tuple(self._said), tuple(self._diagnostics), tuple(self._references))
+        withheld = tuple(dict.fromkeys(self._withheld))
+        return Content(tuple(self._said), tuple(self._diagnostics), tuple(self._references), withheld)
 
     def report(self, *diagnostics: Diagnostic) -> None:
         """Something is wrong with the file."""
@@ -31,6 +33,10 @@ class Sayer:
     def refer(self, path: str, span: Span, kind: str | None = None) -> None:
         """The file names another one."""
         self._references.append(Reference(path, span, kind))
+
+    def withhold(self, *paths: str) -> None:
+        """The file decides these fields or sections in a way that cannot be told: they have no default."""
+        self._withheld.extend(paths)
 
     def say(self, path: str, entry: Entry | None, text: str | None = None, unit: str = "") -> None:
         """The field at a path is what the entry says: `text` in the language, else the entry's number, flag or text.
