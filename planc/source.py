@@ -79,6 +79,10 @@ class Span(NamedTuple):
         """Column of the first code point, from 1."""
         return self.source.position(self.start)[1]
 
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two share text; an empty span shares it with what it stands in."""
+        return self.source is other.source and self.start <= other.end and other.start <= self.end
+
     def to(self, other: Span) -> Span:
         """The span from the start of this one to the end of another one in the same source."""
         return Span(self.source, self.start, other.end)

@@ -174,7 +174,29 @@ OLD_AND_NEW_KEY = _fault(
     source=_TABLES,
 )  # fmt: skip
 
+CONFLICTING_SETTINGS = _fault(
+    "PLN075", "conflicting-settings", Severity.ERROR,
+    "Settings of one file exclude each other.",
+    why="the consumer refuses the pair, or takes one and says nothing.",
+    example="`fp16` and `bf16` both enabled in a DeepSpeed configuration.",
+    instead="one of the two.",
+    fix="both places are shown; change one of them.",
+    source=_TABLES,
+)  # fmt: skip
+
+UNKNOWN_MODEL = _fault(
+    "PLN079", "unknown-model", Severity.INFO,
+    "The file of a model describes one whose numbers planc cannot tell.",
+    why="a model of a type that planc does not know, or with parts that no field describes, has other numbers of\n"
+    "parameters than planc would count. The file is not at fault, but memory and times are not judged.",
+    example="a `config.json` with `\"model_type\": \"mamba\"`.",
+    instead="a `config.json` of a type that the message lists.",
+    fix="nothing in the file; name a `model` block with `--model`, with the fields written out, to have them judged.",
+    source="the readers of model types in `planc/readers/`.",
+)  # fmt: skip
+
 FAULTS = (
     UNREADABLE, UNRECOGNISED, UNKNOWN_KEY, WRONG_VALUE, DUPLICATE_KEY, RENAMED_KEY, REMOVED_KEY, MISPLACED_KEY,
     INERT_KEY, UNRESOLVED_AUTO, MISSING_KEY, DISAGREEING_FILES, UNFILLED_TEMPLATE, MISSING_FILE, OLD_AND_NEW_KEY,
+    CONFLICTING_SETTINGS, UNKNOWN_MODEL,
 )  # fmt: skip

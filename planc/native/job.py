@@ -94,7 +94,9 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     targets = Targets(target_names(), _options)
     resolved = resolve((composed.source,), load, targets, beside.settings, None, house, partial)
     way = Way(composed, {file.tree.source: file.tree.format for file in files}, files[0].tree.source)
-    found.extend(way.all(resolved.diagnostics))
+    # What a kind has said of a value, the language need not say again.
+    told = [each.primary.span for each in found]
+    found.extend(each for each in way.all(resolved.diagnostics) if not any(map(each.primary.span.overlaps, told)))
     return Job(
         tuple(files), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
     )  # fmt: skip

@@ -41,5 +41,10 @@ def versions(consumer: str) -> tuple[str, ...]:
     return tuple(sorted(resources.names(f"native/tables/{consumer}", ".json"), key=_order))
 
 
+def precedes(version: str, other: str) -> bool:
+    """Whether a version is older than another one."""
+    return _order(version) < _order(other)
+
+
 def _order(version: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in version.split("."))

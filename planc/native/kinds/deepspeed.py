@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planc.native.keys import Reader, check
 from planc.native.kind import Content, Kind, Options
+from planc.native.kinds._deepspeed_checks import check as settings
 from planc.native.saying import Sayer, is_on, numbers
 from planc.native.tables import load_table
 from planc.native.tree import Entry, Map, Tree
@@ -28,7 +29,9 @@ _OPTIMIZERS = {
 _WITHHELD = ("recompute", "optimizer", "schedule", "pipeline", "train", "dataset", "checkpoint", "launch.timeout")
 
 #: Who resolves `auto`, by who reads the file; where nobody says, it is not known that nobody does.
-_RESOLVERS = {None: ("hf",), "hf": ("hf",), "accelerate": ("hf",), "deepspeed": ()}
+_RESOLVERS = {
+    None: ("hf", "accelerate"), "hf": ("hf", "accelerate"), "accelerate": ("accelerate",), "deepspeed": (),
+}  # fmt: skip
 
 
 def recognise(tree: Tree) -> int:
@@ -51,7 +54,10 @@ def read(tree: Tree, options: Options) -> Content:
     sayer = Sayer()
     if root is None:
         return sayer.content()
-    sayer.report(*check(root, Reader(load_table("deepspeed"), _RESOLVERS[options.trainer])))
+    reader = Reader(load_table("deepspeed"), _RESOLVERS[options.trainer])
+    # Of a gradient norm beside the parameters of an optimizer the settings tell more.
+    sayer.report(*(found for found in check(root, reader) if found.primary.span.text != '"max_grad_norm"'))
+    sayer.report(*settings(root, options.trainer))
     say(root, sayer)
     return sayer.content()
 

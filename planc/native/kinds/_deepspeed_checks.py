@@ -1,0 +1,142 @@
+"""What is wrong between the settings of one DeepSpeed configuration, and no field of a plan shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import count_text, either, plural
+from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.native import faults
+from planc.native.saying import is_on, whole
+from planc.native.tree import Entry, Map
+
+#: Keys of `zero_optimization` that stage 3 alone reads.
+_OF_STAGE_3 = (
+    "offload_param", "zero_hpz_partition_size", "zero_quantized_weights", "zero_quantized_nontrainable_weights",
+    "stage3_prefetch_bucket_size", "stage3_param_persistence_threshold", "stage3_max_live_parameters",
+    "stage3_max_reuse_distance", "stage3_gather_16bit_weights_on_model_save", "stage3_model_persistence_threshold",
+    "stage3_gather_fp16_weights_on_model_save",
+)  # fmt: skip
+
+
+def check(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
+    """Everything that is wrong between settings; `trainer` is who reads the file, where that is known."""
+    yield from _batch(root)
+    yield from _precision(root)
+    yield from _zero(root)
+    yield from _optimizer(root, trainer)
+    yield from _schedule(root)
+
+
+def _batch(root: Map) -> Iterator[Diagnostic]:
+    """Three numbers of which two give the third, as far as that shows without the number of ranks."""
+    whole_batch = root.find("train_batch_size")
+    micro = root.find("train_micro_batch_size_per_gpu")
+    passes = root.find("gradient_accumulation_steps")
+    for entry in (whole_batch, micro, passes):
+        number = whole(entry)
+        if entry is not None and number is not None and number < 1:
+            message = f"`{entry.name}` is {count_text(number)}"
+            yield faults.WRONG_VALUE.at(entry.value.span, message, "it has to be at least 1")
+            return
+    total, each, times = whole(whole_batch), whole(micro), whole(passes)
+    if whole_batch is None or total is None or (each is None and times is None):
+        return
+    step = (each or 1) * (times or 1)
+    if total % step == 0:
+        return
+    factors = [f"{name} {count_text(number)}" for name, number in (("micro", each), ("accumulation", times)) if number]
+    related = tuple(Label(entry.span) for entry in (micro, passes) if entry is not None and whole(entry) is not None)
+    below, above = total // step * step, (total // step + 1) * step
+    near = either([f'`"train_batch_size": {count_text(size)}`' for size in (below, above) if size], "and")
+    yield faults.CONFLICTING_SETTINGS.at(
+        whole_batch.span,
+        f"no number of ranks makes a batch of {count_text(total)}",
+        f"{' x '.join(factors)} = {plural(step, 'sample')} a rank; {plural(total % step, 'sample')} left over",
+        related=related,
+        help=(f"the nearest that some number of ranks makes: {near}",),
+    )
+
+
+def _precision(root: Map) -> Iterator[Diagnostic]:
+    names = [name for name in ("fp16", "bf16", "bfloat16", "amp") if is_on(root, name, "enabled")]
+    entries = [entry for name in names if (entry := root.find(name, "enabled")) is not None]
+    if 1 < len(entries):
+        message = f"`{names[0]}` and `{names[1]}` are both enabled"
+        related = (Label(entries[0].span, "enabled here"),)
+        yield faults.CONFLICTING_SETTINGS.at(entries[1].span, message, "DeepSpeed takes one precision", related=related)
+
+
+def _zero(root: Map) -> Iterator[Diagnostic]:
+    zero = root.map("zero_optimization")
+    if zero is None:
+        return
+    written = zero.find("stage")
+    stage = whole(written) if written is not None else 0
+    if stage is None:
+        return
+    if stage < 3:
+        yield from _of_stage_3(zero, written, stage)
+    for key in ("offload_optimizer", "offload_param"):
+        device = zero.find(key, "device")
+        if device is not None and zero.value(key, "device") == "nvme" and zero.value(key, "nvme_path") is None:
+            message = f"`{key}` on nvme has no `nvme_path`"
+            help = ('add `"nvme_path": "/local_nvme"`, a folder on a disk of each node',)
+            yield faults.MISSING_KEY.at(device.span, message, "where should it go?", help=help)
+    offload = zero.find("offload_optimizer", "device")
+    if stage == 0 and offload is not None and zero.value("offload_optimizer", "device") in ("cpu", "nvme"):
+        yield _inert(offload, "`offload_optimizer` needs ZeRO", written, 0, 'set `"stage": 1`, 2 or 3')
+
+
+def _of_stage_3(zero: Map, written: Entry | None, stage: int) -> Iterator[Diagnostic]:
+    """Keys that a lower stage passes over, where they ask for something: one finding for all of them."""
+    entries = [entry for name in _OF_STAGE_3 if (entry := zero.find(name)) is not None and _asks(entry)]
+    if not entries:
+        return
+    first = next((entry for entry in entries if entry.name == "offload_param"), entries[0])
+    others = [entry for entry in entries if entry is not first]
+    more = f" (and {plural(len(others), 'other key')})" if others else ""
+    message = f"`{first.name}`{more} has no effect below stage 3"
+    yield _inert(first, message, written, stage, 'set `"stage": 3`, or remove what is shown', others)
+
+
+def _asks(entry: Entry) -> bool:
+    """Whether a key asks for something: an `offload_param` on `none`, or a size of 1, does not."""
+    value = entry.value
+    if isinstance(value, Map):
+        return value.value("device") in ("cpu", "nvme")
+    asked = getattr(value, "value", None)
+    # Templates carry the sizes of stage 3 along at their defaults, or as `auto`: no harm, and no news.
+    return asked is True or (entry.name == "zero_hpz_partition_size" and isinstance(asked, int) and 1 < asked)
+
+
+def _inert(
+    entry: Entry, message: str, written: Entry | None, stage: int, help: str, others: list[Entry] | None = None
+) -> Diagnostic:
+    related = [Label(other.span) for other in others or ()]
+    if written is not None:
+        related.append(Label(written.span, f"stage {stage} here"))
+    return faults.INERT_KEY.at(entry.span, message, f"the stage is {stage}", related=tuple(related), help=(help,))
+
+
+def _optimizer(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
+    norm = root.find("optimizer", "params", "max_grad_norm")
+    if norm is not None and root.value("optimizer", "params", "max_grad_norm"):
+        fault = faults.INERT_KEY if trainer is None else faults.MISPLACED_KEY
+        message = "`max_grad_norm` is no parameter of an optimizer"
+        help = ('write `"gradient_clipping"` at the top of the file',)
+        yield fault.at(norm.span, message, "DeepSpeed refuses to make an optimizer with it", help=help)
+
+
+def _schedule(root: Map) -> Iterator[Diagnostic]:
+    total, warmup = (root.find("scheduler", "params", key) for key in ("total_num_steps", "warmup_num_steps"))
+    steps, first = whole(total), whole(warmup)
+    if total is None or steps is None:
+        return
+    if steps < 1:
+        message = f"`total_num_steps` is {count_text(steps)}"
+        yield faults.WRONG_VALUE.at(total.value.span, message, "the rate falls from the first step on")
+    elif warmup is not None and first is not None and steps < first:
+        message = f"a warm-up of {plural(first, 'step')} in {count_text(steps)}"
+        related = (Label(total.span, "all steps"),)
+        yield faults.CONFLICTING_SETTINGS.at(warmup.span, message, "it never ends", related=related)
