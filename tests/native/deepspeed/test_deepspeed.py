@@ -138,10 +138,9 @@ def test_the_batch_is_held_against_the_world() -> None:
     assert places(reported(changed({}), world=8)) == ()
     (found,) = reported(changed({}), world=16)
     assert (found.code, found.primary.span.text) == ("PLN201", '"train_batch_size": 64')
-    assert found.help == (
-        'what would agree: `"train_batch_size": 128`, `"gradient_accumulation_steps": 1` or '
-        '`"train_micro_batch_size_per_gpu": 2`',
-    )
+    sizes = ("train_batch_size", 128), ("gradient_accumulation_steps", 1), ("train_micro_batch_size_per_gpu", 2)
+    first, second, third = (f'`"{key}": {size}`' for key, size in sizes)
+    assert found.help == (f"what would agree: {first}, {second} or {third}",)
     assert [edit.text for fix in found.fixes for edit in fix.edits] == ["128", "1", "2"]
 
 
