@@ -111,7 +111,7 @@ def options_of(files: Sequence[Recognised], options: Options) -> Options:
 def content_of(file: Recognised, options: Options) -> Content:
     """What one file says, and what is wrong with it by itself."""
     content = file.kind.read(file.tree, options)
-    own = [each for root in file.tree.roots for each in keys.duplicates(root)]
+    own = [each for root in file.tree.roots for each in keys.duplicates(root, file.tree.format)]
     return content._replace(diagnostics=(*own, *gaps(file), *content.diagnostics))
 
 

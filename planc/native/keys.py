@@ -10,7 +10,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
 from planc.diagnostics.names import guesses
 from planc.native import faults
 from planc.native.tables import Key, Table, precedes
-from planc.native.tree import Entry, Map, Node, Scalar, Seq, walk
+from planc.native.tree import Entry, Map, Node, Scalar, Seq, data, walk
 from planc.native.values import wrong_value
 from planc.source import Span
 
@@ -43,16 +43,21 @@ def check(root: Map, reader: Reader) -> Iterator[Diagnostic]:
     yield from _object(root, top, reader, ())
 
 
-def duplicates(node: Node) -> Iterator[Diagnostic]:
-    """Keys that stand twice in one map, anywhere in a tree."""
+def duplicates(node: Node, form: str = "json") -> Iterator[Diagnostic]:
+    """Keys that stand twice in one map, anywhere in a tree. Twice the same value does no harm in YAML, of which every
+    loader takes the last one; readers of JSON may refuse it.
+    """
     for each in walk(node):
         first: dict[str, Entry] = {}
         for entry in each.entries:
             other = first.setdefault(entry.name, entry)
             if other is not entry:
                 related = (Label(other.key.span, "first here"),)
+                is_harmless = form == "yaml" and data(entry.value) == data(other.value)
                 message = f"`{entry.name}` stands twice"
-                yield faults.DUPLICATE_KEY.at(entry.key.span, message, "this one counts", related=related)
+                label = "the same value" if is_harmless else "this one counts"
+                found = faults.DUPLICATE_KEY.at(entry.key.span, message, label, related=related)
+                yield found._replace(severity=Severity.WARNING) if is_harmless else found
 
 
 def _object(node: Map, key: Key, reader: Reader, path: tuple[str, ...]) -> Iterator[Diagnostic]:
