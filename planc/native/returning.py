@@ -70,9 +70,10 @@ class Way:
                 return None  # a plan that the files are judged beside belongs to others, too
             at = self._composed.said_at(edit.span)
             exact = at is not None and (edit.span.start, edit.span.end) == (at.value, at.end)
-            if at is None or not exact or not at.said.plain or not _NUMBER.fullmatch(edit.text):
+            text = as_written(at.said, edit.text) if at is not None and exact else None
+            if at is None or text is None:
                 return None
-            edits.append(Edit(at.said.value, edit.text))
+            edits.append(Edit(at.said.value, text))
         return fix._replace(title=self._words(fix.title), edits=tuple(edits)) if edits else None
 
     def _words(self, text: str) -> str:
@@ -89,9 +90,8 @@ class Way:
             return match[0]
         path = inner.partition(" = ")[0]
         said = self._by_path.get(path) if "." in path else self._by_leaf.get(setting[1])
-        if said is None or not (said.plain and _NUMBER.fullmatch(setting[2])):
-            return match[0]
-        return f"`{self.setting(said, setting[2])}`"
+        text = as_written(said, setting[2]) if said is not None else None
+        return match[0] if said is None or text is None else f"`{self.setting(said, text)}`"
 
     def setting(self, said: Said, value: str) -> str:
         """A key with a value, as its file writes them."""
@@ -101,3 +101,15 @@ class Way:
         if form == "shell":
             return f"{said.key} {value}"
         return f"{said.key} = {value}" if form == "toml" else f"{said.key}: {value}"
+
+
+def as_written(said: Said, text: str) -> str | None:
+    """Another value of what was said, as its file writes it: a number, without the unit that its key implies.
+
+    None where the file may write it otherwise than the language does.
+    """
+    number, _, unit = said.text.partition(" ")
+    if unit and said.value.text == number:
+        other, _, own = text.partition(" ")
+        return other if own == unit and _NUMBER.fullmatch(other) else None
+    return text if said.plain and _NUMBER.fullmatch(text) else None

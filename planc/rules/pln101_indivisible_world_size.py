@@ -45,7 +45,7 @@ from planc.diagnostics.amounts import count_text, either, plural
 from planc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import batch_of, context_fits, nearest, options, pipeline_fits, tensor_fits
+from planc.rules._numbers import batch_of, context_fits, known, nearest, options, pipeline_fits, tensor_fits
 from planc.rules._places import place, related, together
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -67,7 +67,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     paths = [f"parallel.{axis}" for axis in split]
     span = together(plan, *paths) if paths else place(plan, "parallel", "cluster.nodes")
     nodes, gpus = facts["cluster.nodes"], facts["cluster.gpus_per_node"]
-    cards = f"{plural(nodes, 'node')} x {plural(gpus, 'GPU')} = {plural(world, 'rank')}"
+    counts = [plural(count, noun) for count, noun in ((nodes, "node"), (gpus, "GPU")) if known(count)]
+    cards = f"{' x '.join(counts)} = {plural(world, 'rank')}"
     rest = f"and {plural(world, 'rank')} in all" if world < replica else f"{plural(leftover, 'rank')} left over"
     sizes_that_fit, nodes_that_fit = _sizes(plan, facts, split), _nodes(plan, facts)
     yield Diagnostic(
@@ -78,7 +79,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             span,
             *((path, "") for path in paths),
             ("cluster.nodes", cards),
-            ("cluster.gpus_per_node", f"{plural(gpus, 'GPU')} a node"),
+            ("cluster.gpus_per_node", f"{plural(gpus, 'GPU')} a node" if known(gpus) else ""),
         ),
         help=tuple(_advice(sizes_that_fit, nodes_that_fit)),
         fixes=tuple(_fixes(plan, sizes_that_fit, nodes_that_fit)),
@@ -98,7 +99,10 @@ def _nodes(plan: Plan, facts: Facts) -> tuple[int, ...]:
     def holds(count: int) -> bool:
         return count * gpus % replica == 0 and batch.is_reached_by(count * gpus // replica)
 
-    return () if plan.is_written("parallel.data") else nearest(facts["cluster.nodes"], holds)
+    nodes = facts["cluster.nodes"]  # unknown, as the cards are, where nothing but the size of the world is told
+    if plan.is_written("parallel.data") or not known(nodes) or not known(gpus):
+        return ()
+    return nearest(nodes, holds)
 
 
 def _advice(sizes: dict[str, tuple[int, ...]], nodes: tuple[int, ...]) -> Iterator[str]:
