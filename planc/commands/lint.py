@@ -132,10 +132,10 @@ def _judge(
 
             diagnostics, analyses = analyse_whole(plans, files, options.settings, houses)
             diagnostics = (*diagnostics, *of_checkpoint(options.checkpoint, analyses))
-        if natives is not None:
-            diagnostics = (*diagnostics, *natives.judged(others, houses).diagnostics)
-        all_found = (*read.diagnostics, *diagnostics)
-        return settle(all_found, sources, configurations, options.chosen, options.settings).diagnostics
+        judged = None if natives is None else natives.judged(others, houses)
+        all_found = (*read.diagnostics, *diagnostics, *(() if judged is None else judged.diagnostics))
+        layouts = None if judged is None else judged.layouts
+        return settle(all_found, sources, configurations, options.chosen, options.settings, layouts).diagnostics
 
     if options.fix or options.diff:
         from planc.commands.mending import mend_all
@@ -153,7 +153,8 @@ def _judge(
         raw, analyses = analyse_whole(plans, files, options.settings, houses)
         judged = None if natives is None else natives.judged(others, houses)
         all_found = (*read.diagnostics, *raw, *(() if judged is None else judged.diagnostics))
-        settled = settle(all_found, read.sources, configurations, options.chosen, options.settings)
+        layouts = None if judged is None else judged.layouts
+        settled = settle(all_found, read.sources, configurations, options.chosen, options.settings, layouts)
         from planc.commands.unseen import unseen
 
         return Outcome(settled.diagnostics, unseen=unseen(analyses, () if judged is None else judged.skipped))

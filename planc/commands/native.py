@@ -12,6 +12,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
 from planc.native.job import Beside, Job, content_of, judge, read
 from planc.native.kind import Recognised, Reference
+from planc.native.layout import Layout
 from planc.native.recognising import ENDINGS, format_of, recognise
 from planc.plan.house import House
 from planc.plan.scope import Load
@@ -22,10 +23,11 @@ _MOST_STEPS = 8
 
 
 class Found(NamedTuple):
-    """What was found in files of other tools, and the rules that stayed silent about them."""
+    """What was found in files of other tools, the rules that stayed silent about them, and how each is laid out."""
 
     diagnostics: tuple[Diagnostic, ...]
     skipped: tuple[Skipped, ...]
+    layouts: Mapping[Source, Layout]
 
 
 class Natives:
@@ -75,6 +77,7 @@ class Natives:
         """What is found in the files, each by itself and those of a job together."""
         diagnostics: dict[Diagnostic, None] = {}
         skipped: dict[Skipped, None] = {}
+        layouts: dict[Source, Layout] = {}
         recognised: dict[Source, Recognised] = {}
         for source in sources:
             found = recognise(source, self._taken[source.name], True)
@@ -88,8 +91,10 @@ class Natives:
             result = judge(group, self._load, self._beside, house)
             shown = " + ".join(file.tree.source.name for file in group)
             skipped.update(dict.fromkeys(each._replace(plan=shown) for each in result.skipped))
+            silent = frozenset(each.code for each in result.skipped)
+            layouts.update((file.tree.source, Layout(file.tree, silent)) for file in group)
             diagnostics.update(dict.fromkeys(_through(each, named) for each in result.diagnostics))
-        return Found(tuple(diagnostics), tuple(skipped))
+        return Found(tuple(diagnostics), tuple(skipped), layouts)
 
     def as_one(self, sources: Sequence[Source]) -> tuple[Job | None, tuple[Diagnostic, ...]]:
         """The files, with those that they name, as one job; None where none of them can be read."""

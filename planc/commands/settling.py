@@ -13,6 +13,7 @@ from planc.source import Source
 if TYPE_CHECKING:
     from planc.reporting.configuration import Chosen
     from planc.reporting.selection import Selection
+    from planc.reporting.suppressions import Layouts
 
 _UNUSED = "unused-suppression"
 _SPEAKS = re.compile(r"#[ \t]*planc[ \t]*:", re.I)  # how a suppression begins; most texts have none
@@ -31,10 +32,12 @@ def settle(
     configurations: Configurations,
     command_line: Chosen,
     settings: Sequence[str],
+    layouts: Layouts | None = None,
 ) -> Settled:
     """What is reported of what was found in the sources and the files that they use.
 
     `settings` are the fields that the command line sets: what they leave a suppression without is no fault of it.
+    `layouts` are those of files of other tools.
     """
     from planc.reporting.selection import chosen
 
@@ -44,7 +47,7 @@ def settle(
     if any(_SPEAKS.search(source.text) for source in dict.fromkeys(texts)):
         from planc.reporting.suppressions import suppress
 
-        outcome = suppress(diagnostics, sources, known_rules)
+        outcome = suppress(diagnostics, sources, known_rules, layouts)
         complaints = [each for each in outcome.faults if not settings or each.name != _UNUSED]
         diagnostics, suppressed = (*outcome.diagnostics, *complaints), outcome.suppressed
     selections: dict[Source, Selection] = {}

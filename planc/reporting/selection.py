@@ -11,8 +11,9 @@ from planc.diagnostics.diagnostic import Diagnostic, Severity
 #: The word that chooses everything.
 ALL = "all"
 
-#: From here on codes belong to rules and targets; what comes before is the language itself.
-FIRST_RULE = "PLN090"
+#: From here on codes belong to keys of other tools, rules and targets; what comes before is whether and how a text can
+#: be understood.
+FIRST_CHOICE = "PLN062"
 
 _CODE = re.compile(r"PLN\d{0,3}")
 _POLICY = re.compile(r"policy `([^`]+)`")
@@ -51,7 +52,7 @@ def chosen(found: Diagnostic, selection: Selection) -> Diagnostic | None:
 
 def is_fixed(code: str, severity: Severity) -> bool:
     """Whether diagnostics of a kind are reported whatever is chosen."""
-    return code < FIRST_RULE and severity is Severity.ERROR
+    return code < FIRST_CHOICE and severity is Severity.ERROR
 
 
 def names_of(found: Diagnostic) -> tuple[str, ...]:

@@ -2,13 +2,15 @@
 
 A comment that stands alone speaks for the entry or block that comes next, whole: for a `plan` block, say, everything
 that is found in it. Several comments above one entry all speak for it. Names are separated by commas.
+
+What a comment and an entry are in a file of another tool, its `Layout` says.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Severity
 from planc.diagnostics.names import nearest
@@ -25,6 +27,24 @@ _PIECE = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"|#[^\n]*|[\[\](){}]|\n|[^\s"#\[\]()
 _NAME = re.compile(r"[^ \t,]+")
 
 Known = Callable[[], Mapping[str, tuple[str, Severity]]]
+
+
+class Layout(Protocol):
+    """How a text is laid out that is no plan's."""
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Codes of the rules that could not judge the text for want of what stands in no file."""
+
+    def comments(self) -> Iterable[Span]:
+        """Every comment, from its `#` to the end of its line."""
+
+    def last_line(self, comment: Span) -> int:
+        """The line on which the entry after a comment ends; the comment's own if none follows."""
+
+
+#: Texts that are no plans', with their layouts.
+Layouts = Mapping[Source, Layout]
 
 
 class Suppression(NamedTuple):
@@ -46,16 +66,19 @@ class Outcome(NamedTuple):
     faults: tuple[Diagnostic, ...]
 
 
-def suppress(found: Iterable[Diagnostic], sources: Sequence[Source], known: Known) -> Outcome:
+def suppress(
+    found: Iterable[Diagnostic], sources: Sequence[Source], known: Known, layouts: Layouts | None = None
+) -> Outcome:
     """The diagnostics without those that a comment allows, and the faults of the comments of `sources`.
 
     A comment in a file that another file uses holds as well. It is reported as unused only where this run had every
     chance to use it: in a file of `sources` that has a plan, for a rule judges plans, and if no error in the language
-    kept a rule from judging.
+    kept a rule from judging; in a file of another tool, if its rule did not stay silent.
     """
+    laid = layouts or {}
     diagnostics = tuple(found)
     files = dict.fromkeys((*sources, *(diagnostic.primary.span.source for diagnostic in diagnostics)))
-    said = {source: suppressions(source) for source in files}
+    said = {source: suppressions(source, laid.get(source)) for source in files}
     all_judged = not any(is_fixed(found.code, found.severity) for found in diagnostics)
     useful: set[tuple[Source, int]] = set()
     kept: list[Diagnostic] = []
@@ -67,26 +90,26 @@ def suppress(found: Iterable[Diagnostic], sources: Sequence[Source], known: Know
         (suppressed if allowing else kept).append(diagnostic)
     complaints: list[Diagnostic] = []
     for source in sources:
-        complaints.extend(_malformed(source))
+        complaints.extend(_malformed(source, laid.get(source)))
         without_reason = {one.comment: one for one in said[source] if not one.reason}
         complaints.extend(_without_reason(one) for one in without_reason.values())
         for one in said[source]:
             if (source, one.name.start) not in useful:
                 complaint = _useless(one, known)
                 unused = complaint is not None and complaint.code == faults.UNUSED_SUPPRESSION.code
-                if complaint is not None and (not unused or (all_judged and _has_plan(source))):
+                if complaint is not None and (not unused or (all_judged and _was_judged(one, laid.get(source), known))):
                     complaints.append(complaint)
     return Outcome(tuple(kept), tuple(suppressed), tuple(complaints))
 
 
-def suppressions(source: Source) -> tuple[Suppression, ...]:
-    """Every name that a comment of a text allows, in order."""
+def suppressions(source: Source, layout: Layout | None = None) -> tuple[Suppression, ...]:
+    """Every name that a comment of a text allows, in order; `layout` is that of a text that is no plan's."""
     found: list[Suppression] = []
-    for comment, said in _comments(source):
+    for comment, said in _speaking(source, layout):
         match = _ALLOW.match(source.text, said, comment.end)
         if match is None:
             continue
-        first, last = _lines(source, comment)
+        first, last = _lines(source, comment, layout)
         names = list(_NAME.finditer(source.text, match.start("names"), match.end("names")))
         reason = match["reason"] or ""
         found.extend(
@@ -115,25 +138,30 @@ def allowance(found: Diagnostic) -> Fix | None:
     return Fix(f"allow `{name}` here, with a reason", (Edit(end, f"  # planc: allow {name} -- "),), safe=False)
 
 
-def _comments(source: Source) -> list[tuple[Span, int]]:
-    """The comments that speak to planc, and where in the text what they say begins."""
-    text = source.text
-    found = []
-    for match in _COMMENT.finditer(text):
+def _comments(source: Source, layout: Layout | None) -> Iterable[Span]:
+    """Every comment, without the blanks behind it."""
+    if layout is not None:
+        yield from layout.comments()
+        return
+    for match in _COMMENT.finditer(source.text):
         if match[1] is not None:
-            speaks = _SPEAKS.match(text, match.start(1), match.end(1))
-            if speaks is not None:
-                end = match.start(1) + len(match[1].rstrip())
-                found.append((Span(source, match.start(1), end), speaks.end()))
-    return found
+            yield Span(source, match.start(1), match.start(1) + len(match[1].rstrip()))
 
 
-def _lines(source: Source, comment: Span) -> tuple[int, int]:
+def _speaking(source: Source, layout: Layout | None) -> Iterable[tuple[Span, int]]:
+    """The comments that speak to planc, and where in the text what they say begins."""
+    for comment in _comments(source, layout):
+        speaks = _SPEAKS.match(source.text, comment.start, comment.end)
+        if speaks is not None:
+            yield comment, speaks.end()
+
+
+def _lines(source: Source, comment: Span, layout: Layout | None) -> tuple[int, int]:
     """First and last line for which a comment speaks."""
     line = comment.line
     if source.line(line)[: comment.column - 1].strip():
         return line, line
-    return line, _end_of_entry(source, comment.end)
+    return line, _end_of_entry(source, comment.end) if layout is None else layout.last_line(comment)
 
 
 def _end_of_entry(source: Source, at: int) -> int:
@@ -165,24 +193,24 @@ def _allows(one: Suppression, found: Diagnostic) -> bool:
     return one.first <= line <= one.last and (name in names_of(found) or name.upper() == found.code)
 
 
-def _malformed(source: Source) -> Iterable[Diagnostic]:
-    for place in _swallowed(source):
+def _malformed(source: Source, layout: Layout | None) -> Iterable[Diagnostic]:
+    for place in _swallowed(source, layout):
         help = ("write it on a line of its own, above the entry",)
         message = "a comment in a comment allows nothing"
         yield faults.MALFORMED_SUPPRESSION.at(place, message, "part of the comment before it", help=help)
-    for comment, said in _comments(source):
+    for comment, said in _speaking(source, layout):
         if _ALLOW.match(source.text, said, comment.end) is None:
             help = ("write `# planc: allow NAME -- reason`",)
             yield faults.MALFORMED_SUPPRESSION.at(comment, "the comment allows nothing", "not understood", help=help)
 
 
-def _swallowed(source: Source) -> Iterable[Span]:
+def _swallowed(source: Source, layout: Layout | None) -> Iterable[Span]:
     """Where a comment would speak to planc if it were not within another one."""
-    for match in _COMMENT.finditer(source.text):
-        if match[1] is not None:
-            inner = _INNER.search(source.text, match.start(1) + len(match[1]) - len(match[1].lstrip("#")), match.end(1))
-            if inner is not None:
-                yield Span(source, inner.start(), match.start(1) + len(match[1].rstrip()))
+    for comment in _comments(source, layout):
+        marks = len(comment.text) - len(comment.text.lstrip("#"))
+        inner = _INNER.search(source.text, comment.start + marks, comment.end)
+        if inner is not None:
+            yield Span(source, inner.start(), comment.end)
 
 
 def _without_reason(one: Suppression) -> Diagnostic:
@@ -235,6 +263,14 @@ def _removal(one: Suppression) -> Fix:
 def _before(text: str, at: int) -> str:
     match = re.search(r"[ \t]*,[ \t]*$", text[:at])
     return match[0] if match else ""
+
+
+def _was_judged(one: Suppression, layout: Layout | None, known: Known) -> bool:
+    """Whether the rule of a suppression had all that it needs."""
+    if layout is None:
+        return _has_plan(one.comment.source)
+    name = one.name.text
+    return not any(name == known()[code][0] or name.upper() == code for code in layout.silent)
 
 
 def _has_plan(source: Source) -> bool:

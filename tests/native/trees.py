@@ -8,7 +8,7 @@ from planc.native.recognising import read_tree
 from planc.native.tree import Broken, Entry, Map, Node, Scalar, Tree
 from planc.source import Source
 
-ENDINGS = {"json": "x.json", "yaml": "x.yaml", "toml": "x.toml"}
+ENDINGS = {"json": "x.json", "yaml": "x.yaml", "toml": "x.toml", "text": "hostfile"}
 
 
 def read(form: str, text: str) -> Tree | Broken:
