@@ -13,7 +13,7 @@ A row of a key says
 - `types`: those that the consumer means to take; any without it, none from a file if it is empty; `int` is fine where
   `float` is; `coerced`: the consumer makes them of texts itself;
 - `words`: the texts that it takes, where these are listed; `folded`: those of them whose case does not matter;
-  `removed_words`: those that earlier releases took;
+  `removed_words`: those that earlier releases took, in whatever case;
 - `minimum`, `maximum`, `above`, `below`: bounds that the consumer itself checks, the latter two excluded;
 - `default`, where it is static;
 - `renamed`: still read, but this path is its name now; `deprecated`: still read, but no longer meant to be used, with
@@ -26,4 +26,9 @@ A row of a key says
   that the default holds; `removed`, by the names of the keys;
 - of an object in which one key decides what another may hold, `variants`: that key (`by`), the other (`of`), and the
   `rows` of the latter by the value of the former.
+
+Of flags of a command line, whose values are words, a row says `flag`, the value that the mere name sets; `nargs`, as
+argparse has it, where several values may follow, and `each`, the row of one of them; `dest`, the name of what it sets,
+where that is another. `keys_of` names the consumer, and its key, whose keys an object has that is handed on; `set_from`
+the key from which a consumer sets this one, whatever stands there.
 """

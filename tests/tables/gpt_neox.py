@@ -2,9 +2,6 @@
 
 All keys stand at the top level: those of gpt-neox and those that it hands to DeepSpeed. `-` and `_` are one in a name.
 The checkout may hold a file NOTE, whose line says what it is.
-
-A row may have beside the usual parts `keys_of`, the consumer, and its key, whose keys the object has; and `set_from`,
-the key from which gpt-neox sets this one, whatever stands there.
 """
 
 from __future__ import annotations
@@ -45,13 +42,13 @@ _SET_FROM = {
     "zero_stage": "zero_optimization.stage",
 }
 
+_TEXT: Row = {"types": ["string"]}
+_OBJECT: Row = {"types": ["object"], "unknown": "open"}
+_ENABLED: Row = {"keys": {"enabled": {"types": ["bool"]}}, "required": ["enabled"]}
+_TYPED: Row = {"keys": {"params": _OBJECT, "type": _TEXT}, "required": ["params", "type"]}
+
 #: What `validate_types` wants inside of an object.
-_REQUIRED = {
-    "optimizer": ["params", "type"],
-    "scheduler": ["params", "type"],
-    "amp": ["enabled"],
-    "flops_profiler": ["enabled"],
-}
+_INNER = {"amp": _ENABLED, "flops_profiler": _ENABLED, "optimizer": _TYPED, "scheduler": _TYPED}
 
 #: What `validate_values` wants of every file.
 _NEEDED = ["hidden_size", "max_position_embeddings", "num_attention_heads", "num_layers"]
@@ -76,13 +73,17 @@ def table(root: Path) -> Row:
     module = load(root, f"{_FOLDER}/arguments.py")
     updated = set(_updated(module.tree))
     assert updated >= set(_SET_FROM), f"not set any more: {sorted(set(_SET_FROM) - updated)}"
+    keys = dict(_rows(module))
+    if "words" in (kinds := keys.get("optimizer_type", {})):
+        named = {**_TEXT, "words": kinds["words"], "folded": kinds["words"]}
+        keys["optimizer"] = {**keys["optimizer"], "keys": {"params": _OBJECT, "type": named}}
     note = root / "NOTE"
     return {
         "consumer": CONSUMER,
         "version": "main",
         "source": note.read_text(encoding="utf-8").strip() if note.exists() else f"{_FOLDER} of a checkout",
         "unknown": RULES.unknown,
-        "keys": dict(_rows(module)),
+        "keys": keys,
         "required": _NEEDED,
         "removed": _REMOVED,
     }
@@ -106,8 +107,7 @@ def _row(name: str, row: Row, owner: str) -> Row:
         row["folded"] = row["words"]
     if owner == _DEEPSPEED and "object" in row["types"]:
         row["keys_of"] = "deepspeed" if name == "deepspeed_extra_args" else f"deepspeed.{name}"
-    if name in _REQUIRED:
-        row["required"] = _REQUIRED[name]
+    row |= _INNER.get(name, {})
     return {**row, "set_from": _SET_FROM[name]} if name in _SET_FROM else row
 
 

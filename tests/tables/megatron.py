@@ -5,8 +5,6 @@ or later. CHECKOUT holds the files of `_SCRIPTS`, whose flags come on top in the
 those of the table in the repository are kept. OLDER are folders of earlier releases, the oldest first: flags that they
 have and FOLDER lacks go under `removed`; without them, the table's are kept.
 
-A row has beside the usual parts `flag`, the value that the mere name sets; `nargs`, as argparse has it, where several
-values may follow, and `each`, the row of one of them; and `dest`, where the argument has another name than the flag.
 All values are words of a command line: where the program takes a text, a number will do.
 """
 

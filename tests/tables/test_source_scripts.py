@@ -25,6 +25,7 @@ class Sizes(Template):
     "a note"
     kind: Literal["plain", "Gated"] = "plain"
     clip_grad: float = 1.0
+    optimizer_type: Literal["adam"] = "adam"
     tokenizer = None
 
 @dataclass
@@ -61,6 +62,10 @@ def test_gpt_neox(tmp_path: Path) -> None:
             "unknown": "open",
             "default": None,
             "keys_of": "deepspeed.optimizer",
+            "keys": {
+                "params": {"types": ["object"], "unknown": "open"},
+                "type": {"types": ["string"], "words": ["adam"], "folded": ["adam"]},
+            },
             "required": ["params", "type"],
         },
         "deepspeed_extra_args": {
@@ -77,6 +82,13 @@ def test_gpt_neox(tmp_path: Path) -> None:
             "default": "plain",
         },
         "clip_grad": {"types": ["float", "null"], "default": 1.0, "set_from": "gradient_clipping"},
+        "optimizer_type": {
+            "types": ["string", "null"],
+            "words": ["adam"],
+            "folded": ["adam"],
+            "default": "adam",
+            "set_from": "optimizer.type",
+        },
     }
     put(tmp_path, "NOTE", "of a day\n")
     assert gpt_neox.table(tmp_path)["source"] == "of a day"

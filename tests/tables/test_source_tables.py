@@ -1,4 +1,4 @@
-"""The tables that are made of sources: their form, and whether they know what real files hold."""
+"""The tables that are made of sources: their defaults, and whether they know what real files hold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.compiling import ROOT
-from tests.tables.common import FOLDER, Row, committed, text_of, versions_of
+from tests.tables.common import Row, committed, versions_of
 from tests.tables.fitting import fits
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -20,12 +20,6 @@ CORPUS = ROOT.parent / "shared" / "corpus"
 TABLES = [
     (name, version) for name in ("gpt-neox", "megatron", "nanotron", "torchtitan") for version in versions_of(name)
 ]
-
-_PARTS = {
-    "types", "coerced", "words", "folded", "minimum", "maximum", "above", "below", "default", "renamed", "deprecated",
-    "only", "doc", "items", "keys", "unknown", "required", "keys_of", "set_from", "flag", "nargs", "each", "dest",
-}  # fmt: skip
-_TYPES = {"int", "float", "bool", "string", "list", "object", "null"}
 
 
 def inner(keys: dict[str, Row], path: str = "") -> Iterator[tuple[str, Row]]:
@@ -41,26 +35,13 @@ def test_there_is_a_table_of_each() -> None:
 
 
 @pytest.mark.parametrize(("consumer", "version"), TABLES)
-def test_a_table_has_the_form_that_its_readers_expect(consumer: str, version: str) -> None:
-    table = committed(consumer, version)
-    path = FOLDER / consumer / f"{version}.json"
-    assert path.read_text(encoding="utf-8") == text_of(table)
-    assert path.stat().st_size < 200_000
-    assert (table["consumer"], table["version"], table["unknown"]) == (consumer, version, "rejected")
-    rows = dict(inner(table["keys"]))
-    for name, row in rows.items():
-        assert set(row) <= _PARTS, name
-        assert set(row.get("types", ())) <= _TYPES, name
-        assert {*row.get("folded", ())} <= {*row.get("words", ())}, name
-        assert "keys" not in row or set(row.get("required", ())) <= set(row["keys"]), name
+def test_a_default_is_a_value_that_its_key_takes(consumer: str, version: str) -> None:
+    asked = 0
+    for name, row in inner(committed(consumer, version)["keys"]):
         if row.get("default") is not None and "nargs" not in row:
             assert fits(row["default"], row), name
-        if "renamed" in row:
-            assert row["renamed"] in rows, name
-    for name, row in table["removed"].items():
-        assert name not in rows
-        assert set(row) <= {"since", "renamed", "doc"}, name
-        assert row.get("renamed", next(iter(rows))) in rows, name
+            asked += 1
+    assert 100 < asked
 
 
 def unknown(value: Any, row: Row, path: str) -> Iterator[str]:
