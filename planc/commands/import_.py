@@ -52,10 +52,7 @@ def run(arguments: list[str]) -> int:
         put(options.output, plan.text.encode(), _EXAMPLE, options.force)
         output.write(f"wrote {output.quoted(options.output)}\n")
     if plan.left:
-        verb = "stands" if len(plan.left) == 1 else "stand"
-        output.complain(
-            f"planc: {plural(len(plan.left), 'key')} {verb} for no field of a plan; its last lines list what is left\n"
-        )
+        output.complain(f"planc: no field stands for {plural(len(plan.left), 'key')}, listed at the end of the plan\n")
     return 0
 
 

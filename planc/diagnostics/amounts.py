@@ -110,10 +110,10 @@ def ratio_text(value: Any) -> str:
 
 
 def plural(count: Any, noun: str) -> str:
-    """A count with its noun: `1 rank`, `16 ranks`, `2 micro batches`."""
+    """A count with its noun: `1 rank`, `16 ranks`, `2 micro batches`, `3 keys`."""
     if count == 1:
         return f"1 {noun}"
-    if noun.endswith("y"):
+    if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
         return f"{count_text(count)} {noun[:-1]}ies"
     return f"{count_text(count)} {noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
 

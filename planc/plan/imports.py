@@ -45,7 +45,7 @@ def imported(block: nodes.Block, call: nodes.Call, importer: Source, load: Load,
         return None
     entries = block.body.entries if block.body is not None else ()
     written = frozenset(entry.key.text for entry in entries if isinstance(entry, nodes.Field))
-    body, diagnostics = body_of(found, written)
+    body, diagnostics, _ = body_of(found, written)
     for diagnostic in diagnostics:
         report(diagnostic._replace(related=(*diagnostic.related, Label(place, "read here"))))
     return body

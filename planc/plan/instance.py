@@ -37,6 +37,9 @@ _IN_POWERS_OF_TWO = ("sequence_length", "max_sequence_length")
 #: What a plan has to say, but files of other tools leave to its factors.
 _OF_ITS_FACTORS = "batch.global"
 
+#: Sections that say how ranks of an axis work together, and how many there are.
+_OF_AXIS = {"pipeline": ("parallel", "pipeline"), "context": ("parallel", "context")}
+
 #: Candidates of one field beyond which `lint` does not try them one by one.
 MAX_CANDIDATES = 64
 
@@ -71,6 +74,10 @@ class Partial(NamedTuple):
     def withholds(self, path: tuple[str, ...]) -> bool:
         """Whether a field, or a section that it is part of, has no default."""
         return any(".".join(path[:length]) in self.withheld for length in range(1, len(path) + 1))
+
+    def names(self, path: tuple[str, ...]) -> bool:
+        """Whether a field itself is withheld, whatever is said of its section."""
+        return ".".join(path) in self.withheld
 
 
 #: Sections of another plan that rules compare with those of the one that goes on from its checkpoint.
@@ -203,6 +210,8 @@ class Instance:
         if isinstance(value, nodes.Candidates):
             return _with(made, self._candidates(path, field, slot))
         if isinstance(value, Shape):
+            if field.default is not None and not _has_own_word(value) and self._withholds(path):
+                return _with(made, self._unsaid(path))
             return _with(made, self._section(path, field, value))
         if isinstance(value, nodes.Literal) and value.word == "none" and "none" not in field.type.words:
             if field.required:
@@ -258,12 +267,12 @@ class Instance:
             if field.name == "gpus_per_node":
                 self._check_groups(slot, self._groups(path[:-1]))
             return Located(whole(field.name, self._groups(path[:-1])), slot.span, Origin.INHERITED, slot.entry)
-        if self.partial is not None and (field.required or self.partial.withholds(path)):
+        if self.partial is not None and (field.required or self._withholds_of(path, shape)):
             dotted = ".".join(path)
             solved = solve(dotted, self._is_auto, self._value_of) if dotted == _OF_ITS_FACTORS else FAULTY
             if not isinstance(solved, Unknown):
                 return made._replace(value=solved, origin=Origin.SOLVED)
-            return _with(made, Unknown(f"no file says `{dotted}`", (dotted,)))
+            return _with(made, self._unsaid(path))
         if field.required:
             return self._missing(shape, field, shape.span)
         if field.default is AUTO:
@@ -278,6 +287,22 @@ class Instance:
                 )
             )
         return _with(made, field.default)
+
+    def _withholds_of(self, path: tuple[str, ...], shape: Shape) -> bool:
+        """Whether a field of a section has no default: a file that says the section's word decides what is in it."""
+        decided = 1 < len(path) and _has_own_word(shape)
+        return self._withholds(path) and (not decided or (self.partial is not None and self.partial.names(path)))
+
+    def _withholds(self, path: tuple[str, ...]) -> bool:
+        """Whether a field has no default; of an axis without ranks nothing has to be said."""
+        if self.partial is None or not self.partial.withholds(path):
+            return False
+        axis = _OF_AXIS.get(path[0])
+        return axis is None or self.located(axis).value != 1
+
+    def _unsaid(self, path: tuple[str, ...]) -> Unknown:
+        dotted = ".".join(path)
+        return Unknown(f"no file says `{dotted}`", (dotted,))
 
     def _missing(self, shape: Shape, field: Field, span: Span) -> Located:
         named = shape.word and shape.kind in ("gpu", "cluster", "model", "plan")
@@ -576,6 +601,11 @@ def _beside_groups(cluster: Shape) -> Diagnostic:
     return faults.WRITTEN_TWICE.at(
         cluster.slots["groups"].entry, f"`groups` beside {listed}", "they give it", related=related, help=help
     )
+
+
+def _has_own_word(shape: Shape) -> bool:
+    """Whether a section with a word has it written, in place of its default."""
+    return shape.word is not None and shape.span.text == shape.word
 
 
 def _variant_of(value: Any, field: Field) -> str:

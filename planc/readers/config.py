@@ -21,10 +21,10 @@ class Config:
 
     model_type: the kind of model that the object describes; written: fields that the plan sets, which are not read.
     entries: what has been read so far; faults: what is wrong; assumed: what was taken as transformers takes it.
-    asked: the keys that were looked for.
+    asked: the keys that were looked for; left_out: values that transformers takes for keys which are not there.
     """
 
-    __slots__ = ("asked", "assumed", "entries", "faults", "members", "model_type", "place", "written")
+    __slots__ = ("asked", "assumed", "entries", "faults", "left_out", "members", "model_type", "place", "written")
 
     def __init__(self, members: dict[str, Member], model_type: str, place: Span, written: frozenset[str]) -> None:
         self.members = members
@@ -35,13 +35,14 @@ class Config:
         self.faults: list[Diagnostic] = []
         self.assumed: list[str] = []
         self.asked: set[str] = set()
+        self.left_out: list[tuple[nodes.Number, str]] = []
 
     def inside(self, field: str) -> Config:
         """A view of the same object for the entries of a section; of one that the plan sets, no fault is kept."""
         inner = Config(self.members, self.model_type, self.place, frozenset())
         inner.asked = self.asked
         if field not in self.written:
-            inner.faults, inner.assumed = self.faults, self.assumed
+            inner.faults, inner.assumed, inner.left_out = self.faults, self.assumed, self.left_out
         return inner
 
     def get(self, key: str) -> Member | None:
@@ -72,7 +73,7 @@ class Config:
         if default is None or any(self.get(key) is not None for key in keys):
             return None
         self.assumed.append(f"`{keys[0]}` is {default}")
-        self.enter(field, nodes.Number(self.place, str(default)))
+        self.enter(field, self._for_want_of(keys[0], str(default)))
         return default
 
     def dimension(self, field: str, *keys: str, default: int | None = None) -> int | None:
@@ -113,7 +114,7 @@ class Config:
         """The share under a key, as a number to compare and as a node."""
         member = self.find(key)
         if member is None:
-            return float(default), nodes.Number(self.place, default)
+            return float(default), self._for_want_of(key, default)
         value = member.value
         if isinstance(value, Number) and len(value.text) <= MAX_DIGITS * 2 and 0 <= float(value.text) <= 1:
             return float(value.text), nodes.Number(value.span, value.text.removeprefix("-"))
@@ -194,6 +195,12 @@ class Config:
     def partly(self, place: Span, message: str, label: str) -> None:
         """Reports that a part of the file is left out."""
         self.faults.append(PARTLY_READ.at(place, message, label))
+
+    def _for_want_of(self, key: str, text: str) -> nodes.Number:
+        """The number that stands for a key which is not there."""
+        number = nodes.Number(self.place, text)
+        self.left_out.append((number, key))
+        return number
 
     def _counted(self, field: str, member: Member, least: int) -> int | None:
         number = self.whole(member, least)

@@ -28,10 +28,14 @@ _REQUIRED = ("layers", "hidden", "heads", "ffn", "vocab")
 
 
 class Imported(NamedTuple):
-    """The entries that a file stands for, None if it says too little, and what is wrong with it."""
+    """The entries that a file stands for, None if it says too little, and what is wrong with it.
+
+    left_out: the numbers among them that transformers takes for keys which are not there, with the keys.
+    """
 
     body: nodes.Body | None
     diagnostics: tuple[Diagnostic, ...]
+    left_out: tuple[tuple[nodes.Number, str], ...] = ()
 
 
 def body_of(source: Source, written: frozenset[str]) -> Imported:
@@ -105,7 +109,8 @@ def _read(config: Config, value: Object) -> Imported:
         notes = tuple(dict.fromkeys(config.assumed))
         message = f"{plural(len(notes), 'value')} that the file leaves open, as in transformers"
         config.faults.append(ASSUMED.at(config.place, message, f"a `{config.model_type}`", notes=notes))
-    return Imported(nodes.Body(value.span, tuple(config.entries)), tuple(config.faults))
+    body = nodes.Body(value.span, tuple(config.entries))
+    return Imported(body, tuple(config.faults), tuple(config.left_out))
 
 
 def _unknown_type(model_type: str, place: Span, value: Object, inner: Member | None) -> Diagnostic:
