@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from planc.compiler import Skipped, by_rules
-from planc.diagnostics.diagnostic import Diagnostic, Label, in_order
+from planc.diagnostics.diagnostic import Diagnostic, in_order
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
-from planc.native import faults, keys
+from planc.native import faults, keys, together
 from planc.native.composing import Composed, Parts, compose
 from planc.native.kind import Content, Options, Recognised, Said
 from planc.native.returning import Way
@@ -22,6 +22,7 @@ from planc.plan.resolve import resolve
 from planc.plan.schema import Field
 from planc.plan.scope import Load
 from planc.rules import all_rules
+from planc.syntax import nodes
 from planc.targets import load_target, target_names
 
 
@@ -82,11 +83,11 @@ def judge(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house
 
 def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house: House | None = None) -> Job:
     """The files of a job as one plan."""
-    options = options_of(files, beside.options)
+    options = options_of(files, beside.options)._replace(versions=_versions(beside.settings, house))
     contents = [content_of(file, options) for file in files]
     found = [each for content in contents for each in content.diagnostics]
     said = [each for content in contents for each in content.said]
-    found.extend(disagreements(said))
+    found.extend(together.check(files, contents))
     composed = compose(said, targets_of(files), "job", beside.parts)
     withheld = frozenset.intersection(*(frozenset(file.kind.withheld) for file in files)) if files else frozenset()
     withheld = withheld.union(*(content.withheld for content in contents))
@@ -104,8 +105,22 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
 
 def options_of(files: Sequence[Recognised], options: Options) -> Options:
     """The options of a job: who reads a DeepSpeed file is told by the files beside it, unless the command line does."""
-    told = (file.kind.trainer for file in files if file.kind.trainer is not None)
-    return options if options.trainer is not None else options._replace(trainer=next(told, None))
+    told = {file.kind.trainer for file in files if file.kind.trainer is not None}
+    trainer = next((each for each in ("hf", "accelerate") if each in told), None)  # the Trainer asks accelerate
+    return options if options.trainer is not None else options._replace(trainer=trainer)
+
+
+def _versions(settings: Sequence[str], house: House | None) -> tuple[tuple[str, str], ...]:
+    """The versions of consumers that the command line states, and a configuration."""
+    found: list[tuple[str, str]] = []
+    for setting in reversed(settings):
+        path, _, value = setting.partition("=")
+        if path.strip().startswith("versions."):
+            found.append((path.strip().removeprefix("versions."), value.strip().strip('"')))
+    for field in () if house is None else house.versions:
+        if isinstance(field.value, nodes.String):
+            found.append((field.key.text, field.value.value))
+    return tuple(found)
 
 
 def content_of(file: Recognised, options: Options) -> Content:
@@ -132,34 +147,6 @@ def gaps(file: Recognised) -> Iterator[Diagnostic]:
 def targets_of(files: Sequence[Recognised]) -> tuple[str, ...]:
     """The trainers and launchers that read the files, each once."""
     return tuple(dict.fromkeys(target for file in files for target in file.kind.targets))
-
-
-def disagreements(said: Sequence[Said]) -> Iterator[Diagnostic]:
-    """Fields of which two files say different things; of what one file says, its kind tells."""
-    first: dict[str, Said] = {}
-    for each in sorted(said, key=lambda each: each.assumed):
-        known = first.setdefault(each.path, each)
-        if known is each or known.entry.source is each.entry.source or _alike(known.text, each.text):
-            continue
-        if known.assumed:
-            continue
-        message = f"`{known.key}` and `{each.key}` disagree in two files"
-        if each.assumed:
-            label = f"{each.text} where `{each.key}` is left out"
-            yield faults.DISAGREEING_FILES.at(known.entry, message, "", related=(Label(each.entry, label),))
-        else:
-            related = (Label(known.entry, f"{known.text} here"),)
-            yield faults.DISAGREEING_FILES.at(each.entry, message, f"{each.text} here", related=related)
-
-
-def _alike(left: str, right: str) -> bool:
-    if left == right:
-        return True
-    (number, _, unit), (other, _, of_other) = left.partition(" "), right.partition(" ")
-    try:
-        return float(number) == float(other) and unit == of_other
-    except ValueError:
-        return False
 
 
 def _options(name: str) -> tuple[Field, ...]:

@@ -93,7 +93,9 @@ def _with_variant(node: Map, key: Key) -> dict[str, Key]:
 def _twice(node: Map, known: dict[str, Key]) -> Iterator[Diagnostic]:
     """Two names of one key, beside each other."""
     for name, key in known.items():
-        entry, other = node.find(name), node.find(key["same"]) if "same" in key else None
+        if "same" not in key:
+            continue
+        entry, other = node.find(name), node.find(key["same"])
         if entry is not None and other is not None:
             message = f"`{name}` and `{key['same']}` are one setting"
             related = (Label(other.key.span, "the other name"),)
@@ -133,7 +135,7 @@ def _unknown(
     if removed is not None:
         if reader.version is None or not precedes(reader.version, removed.get("since", "0")):
             yield _removed(entry, removed, reader)
-        return
+        return  # else the release that is stated has it
     rejected = what == "rejected"
     harm = f"{table.consumer} refuses to start" if rejected else f"{table.consumer} passes it over without a word"
     free = [name for name in known if node.find(name) is None]
@@ -179,7 +181,8 @@ def _old(node: Map, entry: Entry, key: Key, reader: Reader, path: tuple[str, ...
     """A key that has another name now, or is about to go."""
     if "renamed" in key:
         successor = key["renamed"]
-        beside = node.find(successor.rpartition(".")[2])
+        parent, _, name = successor.rpartition(".")
+        beside = node.find(name) if parent in ("", ".".join(path[:-1])) else None
         if beside is not None:
             related = (Label(beside.key.span, "the new name"),)
             message = f"`{entry.name}` stands beside `{successor}`"

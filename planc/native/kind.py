@@ -35,9 +35,17 @@ class Said(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What the command line says of files: `trainer` reads a DeepSpeed file (`hf`, `accelerate`, `deepspeed`)."""
+    """What is said beside the files of a job.
+
+    trainer: who reads a DeepSpeed file (`hf`, `accelerate`, `deepspeed`); versions: those of consumers that are stated.
+    """
 
     trainer: str | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+
+    def version(self, consumer: str) -> str | None:
+        """The version of a consumer; None if nobody states it."""
+        return next((version for name, version in self.versions if name == consumer), None)
 
 
 class Reference(NamedTuple):

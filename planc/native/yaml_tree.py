@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planc.native.tree import Broken, Entry, Map, Node, Scalar, Seq, Tree
+from planc.native.tree import PLACEHOLDER, Broken, Entry, Map, Node, Scalar, Seq, Tree
 from planc.source import Source, Span
 
 #: Brackets and indents within each other.
@@ -94,7 +94,9 @@ class _Builder:
             return self._made[id(composed)]
         inside = (*active, id(composed))
         made: Node | Broken
-        if isinstance(composed, MappingNode):
+        if isinstance(composed, MappingNode) and self._source.text.startswith("{{", composed.start_mark.index):
+            made = Scalar(self._span(composed), PLACEHOLDER)  # a gap of a template, as jinja writes it
+        elif isinstance(composed, MappingNode):
             made = self._map(composed, inside)
         elif isinstance(composed, SequenceNode):
             items = [self.node(item, inside) for item in composed.value]

@@ -54,7 +54,8 @@ def read(tree: Tree, options: Options) -> Content:
     sayer = Sayer()
     if root is None:
         return sayer.content()
-    reader = Reader(load_table("deepspeed"), _RESOLVERS[options.trainer])
+    version = options.version("deepspeed")
+    reader = Reader(load_table("deepspeed"), _RESOLVERS[options.trainer], version=version)
     # Of a gradient norm beside the parameters of an optimizer the settings tell more.
     sayer.report(*(found for found in check(root, reader) if found.primary.span.text != '"max_grad_norm"'))
     sayer.report(*settings(root, options.trainer))

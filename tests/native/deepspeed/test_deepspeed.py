@@ -154,6 +154,12 @@ def test_auto_needs_somebody_who_resolves_it() -> None:
     assert (found.severity, found.primary.text) == (Severity.WARNING, "deepspeed takes `1000000000`")
 
 
+def test_a_removed_key_is_none_of_a_release_that_has_it() -> None:
+    text = changed({"sparse_attention": {"mode": "fixed"}})
+    assert places(reported(text, settings=('versions.deepspeed = "0.14.5"',))) == ()
+    assert places(reported(text, settings=('versions.deepspeed = "0.19.8"',))) == (("PLN066", '"sparse_attention"'),)
+
+
 def test_a_norm_among_the_parameters_stops_who_has_deepspeed_make_the_optimizer() -> None:
     text = changed({"optimizer.params.max_grad_norm": 1.0})
     assert [each.severity for each in reported(text)] == [Severity.WARNING]
