@@ -1,0 +1,90 @@
+"""What is wrong between the files of one job: they say different things, or one leaves to another what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.native import faults
+from planc.native.kind import Content, Recognised, Said
+from planc.native.tree import Map, Node, Seq
+from planc.source import Span
+
+
+def check(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[Diagnostic]:
+    """Everything that is wrong between the files of a job, with what each of them says."""
+    if len(files) < 2:
+        return
+    names: dict[Span, str] = {}
+    for file in files:
+        for root in file.tree.roots:
+            names.update(_names(root, ()))
+    yield from _disagreements([each for content in contents for each in content.said], names)
+    yield from _clipping(files, contents)
+
+
+def _names(node: Node, path: tuple[str, ...]) -> Iterator[tuple[Span, str]]:
+    """The entries of a tree, each with the path of its keys; what an alias stands for has that of its first use."""
+    todo: list[tuple[Node, tuple[str, ...]]] = [(node, path)]
+    seen: set[int] = set()
+    while todo:
+        at, above = todo.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        if isinstance(at, Map):
+            for entry in at.entries:
+                own = (*above, entry.name)
+                yield entry.span, ".".join(own)
+                todo.append((entry.value, own))
+        elif isinstance(at, Seq):
+            todo.extend((item, above) for item in at.items)
+
+
+def _disagreements(said: Sequence[Said], names: dict[Span, str]) -> Iterator[Diagnostic]:
+    """Fields of which two files say different things; of what one file says twice, its kind tells."""
+    first: dict[str, Said] = {}
+    for each in sorted(said, key=lambda each: each.assumed):
+        known = first.setdefault(each.path, each)
+        if known is each or known.assumed or known.entry.source is each.entry.source or _alike(known.text, each.text):
+            continue
+        one, other = names.get(known.entry, known.key), names.get(each.entry, each.key)
+        if each.assumed:
+            message = f"`{one}` is not the default of `{each.key}`"
+            label = f"`{each.key}` is left out, so it is {each.text}"
+            yield faults.DISAGREEING_FILES.at(
+                known.entry, message, f"{known.text} here", related=(Label(each.entry, label),)
+            )
+        else:
+            message = f"`{other}` and `{one}` disagree" if one != other else f"two files disagree on `{one}`"
+            related = (Label(known.entry, f"{known.text} here"),)
+            yield faults.DISAGREEING_FILES.at(each.entry, message, f"{each.text} here", related=related)
+
+
+def _alike(left: str, right: str) -> bool:
+    if left == right:
+        return True
+    (number, _, unit), (other, _, of_other) = left.partition(" "), right.partition(" ")
+    try:
+        return float(number) == float(other) and unit == of_other
+    except ValueError:
+        return False
+
+
+def _clipping(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[Diagnostic]:
+    """A largest norm that the Trainer leaves to a DeepSpeed file, which has none: gradients are not clipped."""
+    by_kind = {file.kind.name: (file, content) for file, content in zip(files, contents, strict=True)}
+    if "transformers" not in by_kind or "deepspeed" not in by_kind:
+        return
+    root = by_kind["deepspeed"][0].tree.root
+    if root is None or root.find("gradient_clipping") is not None:
+        return
+    for said in by_kind["transformers"][1].said:
+        if said.path == "optimizer.clip" and not said.assumed and said.text != "0":
+            start = root.span._replace(end=min(root.span.end, root.span.start + 1))
+            message = "`max_grad_norm` clips nothing under this DeepSpeed file"
+            found = faults.DISAGREEING_FILES.at(
+                said.entry, message, "left to DeepSpeed", related=(Label(start, "has no `gradient_clipping`"),),
+                help=('write `"gradient_clipping": "auto"` there',),
+            )  # fmt: skip
+            yield found._replace(severity=Severity.WARNING)
