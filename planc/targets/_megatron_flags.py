@@ -16,11 +16,12 @@ from planc.targets._data import real
 from planc.targets._launch import option, written
 from planc.targets._megatron_lengths import length_flags
 
-_CONTEXT = {"ring": "p2p", "ulysses": "a2a", "all-gather": "all_gather"}
-_DISPATCH = {"all-to-all": "alltoall", "all-gather": "allgather", "deepep": "flex"}
+#: Words of a plan, and what Megatron calls them.
+CONTEXT = {"ring": "p2p", "ulysses": "a2a", "all-gather": "all_gather"}
+DISPATCH = {"all-to-all": "alltoall", "all-gather": "allgather", "deepep": "flex"}
 _EXPERT_SIZES = {"expert": "expert-model-parallel-size", "expert_tensor": "expert-tensor-parallel-size"}
-_NORM = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"}
-_POSITIONS = {"rope": "rope", "learned": "learned_absolute"}
+NORM = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"}
+POSITIONS = {"rope": "rope", "learned": "learned_absolute"}
 #: Optimizers of Megatron by the plan's word, each with the fields that it takes and Megatron's flags for them.
 OPTIMIZERS: dict[str, tuple[str, dict[str, str]]] = {
     "adamw": ("adam", {"epsilon": "adam-eps", "betas": ""}),
@@ -77,7 +78,7 @@ def _layout(plan: Plan, facts: Facts) -> Iterator[Flag]:
     yield Flag("parallel.pipeline", "pipeline-model-parallel-size", fact(facts, "parallel.pipeline"))
     yield Flag("parallel.context", "context-parallel-size", context)
     if context is not None and 1 < context:
-        yield Flag("context", "cp-comm-type", _CONTEXT.get(written(plan, "context")))
+        yield Flag("context", "cp-comm-type", CONTEXT.get(written(plan, "context")))
     if tensor is not None and 1 < tensor:
         yield Flag("parallel.sequence", "sequence-parallel", written(plan, "parallel.sequence"))
     for name in ("expert", "expert_tensor"):  # of the second Megatron's own default is the tensor ranks
@@ -115,8 +116,8 @@ def _model(plan: Plan, facts: Facts) -> Iterator[Flag]:
         yield Flag(f"model.{name}", flag, written(plan, f"model.{name}"))
     positions = written(plan, "model.positions")
     yield Flag("model.max_sequence_length", "max-position-embeddings", _positions(plan, positions))
-    yield Flag("model.positions", "position-embedding-type", _POSITIONS.get(positions))
-    yield Flag("model.norm", "normalization", _NORM.get(written(plan, "model.norm")))
+    yield Flag("model.positions", "position-embedding-type", POSITIONS.get(positions))
+    yield Flag("model.norm", "normalization", NORM.get(written(plan, "model.norm")))
     yield Flag("model.gated", "swiglu", written(plan, "model.gated"))
     yield Flag("model.bias", "disable-bias-linear", written(plan, "model.bias") in ("none", "qkv"))
     yield Flag("model.bias", "add-qkv-bias", written(plan, "model.bias") == "qkv")
@@ -176,7 +177,7 @@ def _experts(plan: Plan, facts: Facts) -> Iterator[Flag]:
         yield Flag("model.experts.shared", "moe-shared-expert-intermediate-size", shared * width)
         yield Flag("model.experts.shared_gate", "moe-shared-expert-gate", experts["shared_gate"])
     dispatch = written(plan, "expert.dispatch") or "all-to-all"
-    yield Flag("expert.dispatch", "moe-token-dispatcher-type", _DISPATCH[dispatch])
+    yield Flag("expert.dispatch", "moe-token-dispatcher-type", DISPATCH[dispatch])
     yield Flag("expert.dispatch", "moe-flex-dispatcher-backend", "deepep" if dispatch == "deepep" else None)
     yield Flag("expert.capacity_factor", "moe-expert-capacity-factor", _real(plan, "expert.capacity_factor"))
 

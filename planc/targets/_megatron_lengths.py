@@ -12,7 +12,8 @@ from planc.plan.units import EPOCHS, PLAIN, STEPS, TOKENS, Amount
 from planc.targets._data import real
 from planc.targets._launch import is_unset, written
 
-_STYLES = {"constant": "constant", "linear": "linear", "cosine": "cosine", "inverse-sqrt": "inverse-square-root"}
+#: Courses of the learning rate by the plan's word, and what Megatron calls them.
+STYLES = {"constant": "constant", "linear": "linear", "cosine": "cosine", "inverse-sqrt": "inverse-square-root"}
 
 #: A flag as (field, name, value), as `Flag` takes them.
 Said = tuple[str, str, Any]
@@ -36,7 +37,7 @@ def length_flags(plan: Plan, facts: Facts) -> Iterator[Said]:
     """The flags of the length, the learning rate's course and the intervals; what has an obstacle is left out."""
     unit = "samples" if _grows(plan) else "iters"
     yield "train.duration", f"train-{unit}", _whole(plan, facts, "train.duration")
-    yield "schedule", "lr-decay-style", "constant" if course(plan) is None else _STYLES.get(course(plan) or "")
+    yield "schedule", "lr-decay-style", "constant" if course(plan) is None else STYLES.get(course(plan) or "")
     if course(plan) is not None:
         yield "schedule.total", f"lr-decay-{unit}", _whole(plan, facts, "schedule.total")
         warmup = written(plan, "schedule.warmup")

@@ -1,0 +1,78 @@
+"""Flags in YAML against the table of Megatron-LM's parser: each becomes a word or several of a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.diagnostics.names import slip
+from planc.native import faults, keys
+from planc.native.megatron.flags import number_of, value_of, words_of
+from planc.native.tables import Key, load_table
+from planc.native.tree import PLACEHOLDER, Entry, Map, Scalar, Seq
+
+#: Texts that stand for a flag without a value.
+_ON = ("true", "True")
+
+#: What the table says of a flag that the parser takes and forgets.
+_EMPTY = "it has no effect"
+
+
+def check(arguments: Map) -> Iterator[Diagnostic]:
+    """Everything that Megatron's parser would not take. Scripts have flags of their own, and later releases new ones:
+    a flag that is unknown, and no slip of a known one, is a warning.
+    """
+    table = load_table("megatron")
+    entries = tuple(_as_words(entry, table.keys.get(entry.name, {})) for entry in arguments.entries)
+    yield from _valued_flags(arguments, table.keys)
+    for found in keys.check(Map(arguments.span, entries), keys.Reader(table)):
+        if found.code == faults.UNKNOWN_KEY.code:
+            name = found.primary.span.text.strip("'\"")
+            if slip(name, table.keys) is None:
+                help = ("nothing, if the script that is called has a flag of this name",)
+                found = found._replace(severity=Severity.WARNING, help=help, fixes=())
+        elif found.code == faults.RENAMED_KEY.code and found.help == (_EMPTY,):
+            found = found._replace(severity=Severity.INFO)
+        elif found.code == faults.OLD_AND_NEW_KEY.code and _are_one(arguments, found):
+            found = found._replace(severity=Severity.WARNING)
+        yield found
+
+
+def _are_one(arguments: Map, found: Diagnostic) -> bool:
+    """Whether the old name and the new one say the same: of the positions, that they rotate."""
+    old = found.primary.span.text.strip("'\"")
+    return old == "--use-rotary-position-embeddings" and arguments.value("--position-embedding-type") == "rope"
+
+
+def _as_words(entry: Entry, row: Key) -> Entry:
+    """An entry with the value that the parser gets, as the row describes it; what is not known may be anything."""
+    value, types = value_of(entry), row.get("types", ())
+    if "nargs" in row:
+        words = words_of(entry)
+        if words is not None:
+            return entry._replace(value=Seq(entry.value.span, tuple(Scalar(entry.value.span, word) for word in words)))
+    if value is None:
+        return entry._replace(value=Scalar(entry.value.span, PLACEHOLDER))
+    if "flag" in row and value in (False, *_ON):  # false has a message of its own
+        return entry._replace(value=Scalar(entry.value.span, True))
+    if "string" in types and not isinstance(value, (bool, str)):
+        return entry._replace(value=Scalar(entry.value.span, str(value)))
+    return entry
+
+
+def _valued_flags(arguments: Map, rows: dict[str, Key]) -> Iterator[Diagnostic]:
+    """Flags that take no value and have one, and whole numbers that are written as the parser reads none."""
+    for entry in arguments.entries:
+        row, value = rows.get(entry.name, {}), value_of(entry)
+        if "flag" in row and value is False:
+            message = f"`{entry.name}` takes no value"
+            help = ("leave it out, or write `true`",)
+            label = f"Megatron is given `{entry.name} false`, and refuses"
+            yield faults.WRONG_VALUE.at(entry.value.span, message, label, help=help)
+        number = number_of(entry)
+        if row.get("types") != ["int"] or number is None or isinstance(value, int):
+            continue
+        if isinstance(number, float) and number.is_integer():
+            message = f"`{entry.name}` is a whole number, not `{entry.value.span.text[:40]}`"
+            help = (f"write `{int(number)}`",)
+            yield faults.WRONG_VALUE.at(entry.value.span, message, "Megatron's parser takes digits", help=help)
