@@ -11,7 +11,8 @@ from planc.commands import attesting, output
 from planc.commands.arguments import Parser, parsed
 from planc.commands.attesting import MOST_NAMED, Lacking
 from planc.commands.checkpoints import undescribed
-from planc.commands.compiling import judge, ready
+from planc.commands.compiled import Compiled, compiled
+from planc.commands.compiling import emitted, judge, ready
 from planc.commands.evidence_files import exposure_of, key_in, require_file, require_packages
 from planc.commands.files import Files, reason_of
 from planc.commands.output import CannotWork, as_text, quoted
@@ -36,16 +37,13 @@ def run(arguments: list[str]) -> int:
     _refuse_output(options)
     key = None if options.sign is None else key_in(options.sign, private_key)
     output.complain("" if options.sign is None else exposure_of(options.sign))
-    files = Files()
-    found = ready(judge(files, options.file, tuple(options.set)), [] if options.plan is None else [options.plan], ())
-    output.complain(as_text(filter(output.is_error, found.diagnostics), output.in_color(options.color, sys.stderr)))
-    if found.is_faulty():
+    subject = _of_folder(options) if os.path.isdir(options.file) else _of_file(options)
+    if subject is None:
         output.complain("\nplanc: no record was written\n")
         return 1
-    plan = attesting.chosen_plan(found, options.file)
-    refuse_inputs(options.output, (*files.paths(), *attesting.metrics_of(plan, options)))
+    refuse_inputs(options.output, attesting.metrics_of(subject.plan, options))
     try:
-        made = attesting.run_of(plan, found, options, _now() if options.time else None)
+        made = attesting.run_of(subject, options, _now() if options.time else None)
     except Lacking as reason:
         output.complain("".join(f"planc: {line}\n" for line in str(reason).splitlines()))
         output.complain("planc: no record was written\n")
@@ -66,6 +64,28 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
+def _of_file(options: argparse.Namespace) -> Compiled | None:
+    """The plan of a file and what it compiles to; None after its errors were told."""
+    files = Files()
+    found = ready(judge(files, options.file, tuple(options.set)), [] if options.plan is None else [options.plan], ())
+    output.complain(as_text(filter(output.is_error, found.diagnostics), output.in_color(options.color, sys.stderr)))
+    if found.is_faulty():
+        return None
+    refuse_inputs(options.output, files.paths())
+    plan = attesting.chosen_plan(found, options.file)
+    return Compiled(plan, found.origin, emitted(plan, (), lambda file: False), ())
+
+
+def _of_folder(options: argparse.Namespace) -> Compiled:
+    """The plan of a compiled folder, and its files."""
+    if options.plan is not None or options.set:
+        raise CannotWork("a compiled folder holds one plan, as it was set; `--plan` and `--set` are for a plan file")
+    found = compiled(options.file)
+    refuse_inputs(options.output, (os.path.join(options.file, name) for name in os.listdir(options.file)))
+    output.complain("".join(f"planc: {line}\n" for line in found.told))
+    return found
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc attest`."""
     made = Parser(
@@ -74,7 +94,11 @@ def parser() -> argparse.ArgumentParser:
         "its metrics. Exit status: 0 the record is written, 1 the plan has errors, or the run lacks what the plan "
         "asks for, 2 the record cannot be made.",
     )
-    made.add_argument("file", metavar="FILE", help="the plan file")
+    made.add_argument(
+        "file",
+        metavar="FILE",
+        help="the plan file; or a folder that `compile` wrote for a launcher of a plan with `evidence`",
+    )
     made.add_argument("--plan", metavar="NAME", help="the plan that was run, where the file has several")
     made.add_argument("--set", **SET)  # type: ignore[arg-type]
     made.add_argument("--checkpoint", required=True, metavar="DIR", help="folder whose files are what the run made")

@@ -9,7 +9,8 @@ from typing import Any
 
 from planc.commands import hashing, progress
 from planc.commands.checkpoints import described, looked_at
-from planc.commands.compiling import Ready, emitted
+from planc.commands.compiled import Compiled
+from planc.commands.compiling import Ready
 from planc.commands.hash_memory import memory_of
 from planc.commands.hashing import Memory
 from planc.commands.output import CannotWork, quoted
@@ -40,8 +41,9 @@ def chosen_plan(found: Ready, file: str) -> Plan:
     return found.plans[0]
 
 
-def run_of(plan: Plan, found: Ready, options: argparse.Namespace, time: str | None) -> Run:
+def run_of(subject: Compiled, options: argparse.Namespace, time: str | None) -> Run:
     """All that the record of a run is made of; what is cheap to find missing first, the checkpoint last."""
+    plan = subject.plan
     reports = _reports(plan, options)
     faults = list(_missing_metrics(plan, reports))
     data = None if options.dataset is None else folder_of(options.dataset, "dataset", _memory(options.dataset, options))
@@ -56,8 +58,7 @@ def run_of(plan: Plan, found: Ready, options: argparse.Namespace, time: str | No
     if faults:
         raise Lacking("\n".join(map(visible, faults)))
     checkpoint = folder_of(options.checkpoint, "checkpoint", _memory(options.checkpoint, options))
-    files = emitted(plan, (), lambda file: False)
-    return Run(plan, found.origin, files, checkpoint, identity, reports, time, checkpoints, others)
+    return Run(plan, subject.origin, subject.files, checkpoint, identity, reports, time, checkpoints, others)
 
 
 def differences_of(plan: Plan, checkpoints: Sequence[Found]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from planc.evidence.checkpoints.found import Found, as_data
 from planc.evidence.dataset_info import INFO, Info
 from planc.evidence.dataset_info import as_data as info_data
 from planc.evidence.folder import Folder
+from planc.plan.plain import NAME
 
 #: Letters of a value that a sentence shows.
 _MOST_SHOWN = 60
@@ -99,7 +100,9 @@ def of_plans(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[D
         yield Difference("plan", f"its SHA-256 is {new['sha256']}, recorded is {old['sha256']}")
     for part in ("seeds", "world", "layout"):
         yield from (Difference(part, message) for message in _differing(recorded[part], made[part]))
-    yield from _of_emitted(recorded["emitted"], made["emitted"])
+    for path, message in _of_emitted(recorded["emitted"], made["emitted"]):
+        if path != NAME or not differing:  # it says the same again
+            yield Difference("emitted files", message)
 
 
 def of_datasets(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[Difference]:
@@ -152,18 +155,18 @@ def _number_of(parts: Any) -> Any:
     return above / below if Fraction(repr(above / below)) == Fraction(above, below) else f"{above}/{below}"
 
 
-def _of_emitted(recorded: list[dict[str, Any]], made: list[dict[str, Any]]) -> Iterator[Difference]:
+def _of_emitted(recorded: list[dict[str, Any]], made: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     before, after = {file["path"]: file for file in recorded}, {file["path"]: file for file in made}
     for path in sorted({*before, *after}):
         old, new = before.get(path), after.get(path)
         if new is None:
-            yield Difference("emitted files", f"{_quoted(path)} is not written for this plan by this planc")
+            yield path, f"{_quoted(path)} is not written for this plan by this planc"
         elif old is None:
-            yield Difference("emitted files", f"{_quoted(path)} is not in the record")
+            yield path, f"{_quoted(path)} is not in the record"
         elif old["sha256"] != new["sha256"]:
-            yield Difference("emitted files", f"{_quoted(path)} would be written with other content")
+            yield path, f"{_quoted(path)} would be written with other content"
         elif old != new:
-            yield Difference("emitted files", f"{_quoted(path)} would be written with other rights")
+            yield path, f"{_quoted(path)} would be written with other rights"
 
 
 def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from planc.evidence.canonical import plain
 from planc.evidence.checking import leaves
+from planc.plan.plain import NAME
 
 #: Parts of a comparison, in the order in which they are shown.
 PARTS = ("configuration", "emitted files", "dataset", "checkpoint", "metrics", "software", "planc")
@@ -63,7 +64,9 @@ def _emitted(first: Any, second: Any, before: Any, after: Any) -> Iterator[Chang
         {file["path"]: f"sha256:{file['sha256']}{_RUNS[file['executable']]}" for file in predicate["emitted"]}
         for predicate in (before, after)
     )
-    yield from _of("emitted files", old, new)
+    for change in _of("emitted files", old, new):
+        if change.name != NAME or _of_plan(before) == _of_plan(after):  # it says the same again
+            yield change
 
 
 def _dataset(first: Any, second: Any, before: Any, after: Any) -> Iterator[Change]:

@@ -16,6 +16,7 @@ from planc.plan.model import Plan
 from planc.source import Span
 from planc.targets import load_target
 from planc.targets._launch import choice_of, option, written
+from planc.targets._record import record_files
 
 #: Trainers whose script calls torchrun on each node, with the trainer's own flags or file.
 OWN_SCRIPT = ("megatron", "megatron-bridge", "torchtitan", "nanotron")
@@ -85,6 +86,8 @@ def carried(plan: Plan, facts: Facts, launcher: str) -> Carried:
         if target.engines:
             files.update((file.path, file.text) for file in target.emit(plan, facts) if not file.executable)
     script = next(file for file in load_target(launcher).emit(plan, facts) if file.executable)
+    if launcher == "torchrun":  # it makes the record itself
+        files.update((file.path, file.text) for file in record_files(plan))
     return Carried({**files, script.path: script.text}, script.path)
 
 

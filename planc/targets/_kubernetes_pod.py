@@ -13,6 +13,7 @@ from planc.plan.model import Plan
 from planc.targets._carried import WAIT, carried, launcher_of, port_of
 from planc.targets._kubernetes_text import escaped
 from planc.targets._launch import option, written
+from planc.targets._record import makes_record, record_files
 from planc.targets._shell import render
 
 TARGET_NAME = "kubernetes"
@@ -104,12 +105,17 @@ def job_of(plan: Plan, facts: Facts) -> Job:
     """The job of a plan without a fault."""
     port = port_of(plan)
     name, kind, nodes = name_of(plan), kind_of(plan), facts["cluster.nodes"]
-    found = carried(plan, facts, launcher_of(plan, TARGET_NAME))
+    launcher = launcher_of(plan, TARGET_NAME)
+    found = carried(plan, facts, launcher)
     files, start = dict(found.files), found.script
-    if found.has_modules or 1 < nodes:
+    records = makes_record(plan) and launcher != "torchrun"  # which makes the record itself
+    if records:
+        files.update((file.path, file.text) for file in record_files(plan))
+    if found.has_modules or 1 < nodes or records:
         start = "pod.sh"
         values = {"script": found.script, "modules": found.has_modules, "several": 1 < nodes, "wait": WAIT}
-        files[start] = render("kubernetes/pod.sh.j2", {**values, "operator": kind == PYTORCHJOB})
+        values |= {"operator": kind == PYTORCHJOB, "record": records}
+        files[start] = render("kubernetes/pod.sh.j2", values)
     return Job(name, kind, nodes, facts["cluster.gpus_per_node"], port, _master(name, kind, nodes), files, start)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
@@ -13,6 +13,7 @@ from planc.targets._kubernetes_faults import LOST_CHECKPOINTS, NO_NETWORK_CARDS,
 from planc.targets._kubernetes_pod import TARGET_NAME, Pair, card_resource, mount_parts, pairs, setting, taken_folders
 from planc.targets._kubernetes_text import is_amount, is_domain, is_folder, is_key
 from planc.targets._launch import written
+from planc.targets._record import NO_RECORD, makes_record
 
 _REQUESTS = ("cpu", "memory", "ephemeral-storage")
 _LIST = ", as `kubectl describe node` lists it"
@@ -123,6 +124,19 @@ def _check_checkpoints(plan: Plan) -> Iterator[Diagnostic]:
             continue
         seen.add(folder)
         place = folder if folder.startswith("/") else f"{setting(plan, 'workdir') or ''}/{folder}"
-        if not any(f"{place}/".startswith(f"{volume.rstrip('/')}/") for volume in mounted):
+        if not _is_below(place, mounted):
             help = ('mount a volume there: `emit = [kubernetes { claims = ["CLAIM:FOLDER"] }]`',)
             yield LOST_CHECKPOINTS.at(plan[path].span, f"no volume is mounted at `{folder}`", label, help=help)
+        elif path == "checkpoint.directory" and makes_record(plan) and not _is_below(_parent(place), mounted):
+            message, label = "the record of the run ends with the pod", f"it would lie beside `{folder}`, on no volume"
+            help = (f'write `directory = "{folder.rstrip("/")}/{plan.name}"`',)
+            yield NO_RECORD.at(plan[path].span, message, label, help=help)
+
+
+def _parent(place: str) -> str:
+    return place.rstrip("/").rpartition("/")[0]
+
+
+def _is_below(place: str, volumes: Sequence[str]) -> bool:
+    """Whether a folder lies on a volume that is mounted."""
+    return any(f"{place}/".startswith(f"{volume.rstrip('/')}/") for volume in volumes)

@@ -178,6 +178,7 @@ def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
         **environment_values(plan, facts),
         "num_nodes": facts["cluster.nodes"],
         "least": None,
+        "record": False,
         "contained": written(plan, "launch.container.image") is not None,
         "script": _as_file(written(plan, "launch.script") or ""),
         "args": written(plan, "launch.args") or (),

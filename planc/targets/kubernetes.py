@@ -32,6 +32,7 @@ from planc.targets._kubernetes_pod import (
 )
 from planc.targets._kubernetes_text import documents
 from planc.targets._launch import check_launch
+from planc.targets._record import NO_RECORD, check_record
 from planc.targets.target import EmittedFile, Target
 
 _TEXTS = Type("list", item=TEXT)
@@ -43,6 +44,7 @@ _OTHERWISE = (CONTAINER.code, MODULE_NAME.code)
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What pods cannot do for the plan."""
     yield from check_objects(plan, facts)
+    yield from check_record(plan)
     otherwise = (*_OTHERWISE, MISSING_SCRIPT.code) if launcher_of(plan, TARGET_NAME) == "torchtitan" else _OTHERWISE
     yield from (found for found in check_launch(plan, "kubernetes") if found.code not in otherwise)
 
@@ -91,7 +93,7 @@ TARGET = Target(
     ),
     faults=(
         faults.MISSING_IMAGE, faults.UNSAID, faults.UNUSABLE_TEXT, faults.CLUSTER_VARIABLE, faults.QUEUE,
-        faults.NO_NETWORK_CARDS, faults.LAUNCHER, faults.LOST_CHECKPOINTS,
+        faults.NO_NETWORK_CARDS, faults.LAUNCHER, faults.LOST_CHECKPOINTS, NO_RECORD,
         *(fault for fault in LAUNCH_FAULTS if fault.code not in _OTHERWISE),
     ),
 )  # fmt: skip

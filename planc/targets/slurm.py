@@ -24,6 +24,7 @@ from planc.targets._container import check_container, container_values
 from planc.targets._faults import LAUNCH_FAULTS
 from planc.targets._launch import check_launch, choice_of, deepspeed_flags, key_span, launch_values, option, written
 from planc.targets._megatron_launch import passes_flags
+from planc.targets._record import NO_RECORD, check_record, makes_record, record_files
 from planc.targets._shell import is_bare, render
 from planc.targets._slurm_faults import (
     ARRAY,
@@ -68,6 +69,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             choice.options["launcher"].span, "`accelerate` is not emitted", help=("emit `accelerate` too",)
         )
     yield from _check_options(plan, facts)
+    yield from check_record(plan)
     if choice is not None:
         yield from _check_saving(plan, facts)
         yield from check_container(plan)
@@ -141,13 +143,15 @@ def _cards(gres: str) -> int | None:
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
-    """`job.sbatch`."""
+    """`job.sbatch`; with `evidence`, what makes the record too."""
     launcher = _launcher(plan)
     values = launch_values(plan, facts)
     flags = () if launcher == "accelerate" else deepspeed_flags(plan)
     values.update(flags=flags, launcher=launcher, job_name=plan.name, options=_options(plan, facts))
     values["megatron"] = launcher != "accelerate" and passes_flags(plan)
-    values["needed"] = bool(flags) or launcher == "accelerate" or values["megatron"] or values["trainer"]
+    values["record"] = makes_record(plan)
+    reads = launcher == "accelerate" or values["megatron"] or values["trainer"] or values["record"]
+    values["needed"] = bool(flags) or reads
     signal = signal_of(plan)
     values["ignored"] = signal.name if signal is not None and signal.ignored else ""
     values["handed_on"] = signal.name if signal is not None and signal.to_shell else None
@@ -158,7 +162,8 @@ def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
     values.update(container_values(plan, facts, names), inside="")
     if values["container"] and values["activate"]:  # of an environment that lies in the image
         values.update(inside=values["activate"], activate=None)
-    return (EmittedFile("job.sbatch", render("slurm/job.sbatch.j2", values), executable=True),)
+    job = EmittedFile("job.sbatch", render("slurm/job.sbatch.j2", values), executable=True)
+    return (job, *record_files(plan))
 
 
 def _launcher(plan: Plan) -> str:
@@ -221,5 +226,5 @@ TARGET = Target(
             "what starts the ranks; by default accelerate where the plan emits it and not torchrun, else torchrun",
         ),
     ),
-    faults=(*SLURM_FAULTS, *LAUNCH_FAULTS),
+    faults=(*SLURM_FAULTS, *LAUNCH_FAULTS, NO_RECORD),
 )

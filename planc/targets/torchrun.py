@@ -16,6 +16,7 @@ from planc.targets._elastic import why_not_elastic
 from planc.targets._faults import ELASTIC, LAUNCH_FAULTS
 from planc.targets._launch import check_launch, deepspeed_flags, launch_values, written
 from planc.targets._megatron_launch import passes_flags
+from planc.targets._record import NO_RECORD, check_record, makes_record, record_files
 from planc.targets._shell import render
 from planc.targets.target import EmittedFile, Target
 
@@ -23,19 +24,21 @@ from planc.targets.target import EmittedFile, Target
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What a torchrun script cannot do for the plan."""
     yield from check_launch(plan, "torchrun")
+    yield from check_record(plan)
     reason = None if written(plan, "launch.min_nodes") is None else why_not_elastic(plan, facts)
     if reason is not None:
         yield ELASTIC.at(plan["launch.min_nodes"].span, reason.message, reason.label, help=reason.help)
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
-    """`torchrun.sh`."""
+    """`torchrun.sh`; with `evidence`, what makes the record too."""
     values = launch_values(plan, facts)
     least = written(plan, "launch.min_nodes")
     values["least"] = least if least is not None and least < values["num_nodes"] else None
     values.update(flags=deepspeed_flags(plan), megatron=passes_flags(plan), job_name=plan.name)
+    values["record"] = makes_record(plan)
     text = render("torchrun/torchrun.sh.j2", values)
-    return (EmittedFile("torchrun.sh", text, executable=True),)
+    return (EmittedFile("torchrun.sh", text, executable=True), *record_files(plan))
 
 
 TARGET = Target(
@@ -43,5 +46,5 @@ TARGET = Target(
     proved="torchrun of torch 2.13.0: its own parser, and runs on gloo, on two nodes and with one of two",
     check=check,
     emit=emit,
-    faults=LAUNCH_FAULTS,
+    faults=(*LAUNCH_FAULTS, NO_RECORD),
 )

@@ -80,8 +80,8 @@ def lower_loss(folder: Path) -> None:
             ["configuration", "  ~ train.seed  7 -> 8"],
         ),
         (
-            lambda folder: replaced(folder, "  train {", '  checkpoint { directory = "/c\\n" }  train {'),
-            ["configuration", "  + checkpoint.async  false", "  + checkpoint.directory  /c\\n"],
+            lambda folder: replaced(folder, "  train {", '  resume { directory = "/c\\n" }  train {'),
+            ["configuration", "  + resume.directory  /c\\n"],
         ),
         (
             lambda folder: replaced(folder, 'version = "v3"', ""),

@@ -58,9 +58,9 @@ def free_ports(count: int) -> list[int]:
         return [int(probe.getsockname()[1]) for probe in probes]
 
 
-def ran(script: Path, *arguments: str, **variables: str) -> list[dict[str, Any]]:
+def ran(script: Path, *arguments: str, cwd: Path = PROGRAMS, **variables: str) -> list[dict[str, Any]]:
     """What the ranks of a script reported, in their order."""
-    return _finished([_started(script, arguments, variables)])
+    return _finished([_started(script, arguments, variables, cwd)])
 
 
 def ran_on_two_nodes(script: Path) -> list[dict[str, Any]]:
@@ -78,10 +78,12 @@ def ran_on_two_nodes(script: Path) -> list[dict[str, Any]]:
     return _finished(runs)
 
 
-def _started(script: Path, arguments: tuple[str, ...], variables: dict[str, str]) -> subprocess.Popen[str]:
+def _started(
+    script: Path, arguments: tuple[str, ...], variables: dict[str, str], cwd: Path = PROGRAMS
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [str(script), *arguments],
-        cwd=PROGRAMS,
+        cwd=cwd,
         env=environment(**variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

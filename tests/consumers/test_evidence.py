@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import math
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,7 +20,9 @@ from planc.evidence.metric_logs import values_in
 from planc.evidence.metrics import Value
 from planc.evidence.software import versions_in
 from tests.commands.evidence import attest, fill, statement, verify
-from tests.consumers.running import PLANS, needs, ran
+from tests.compiling import plan_of, written_out
+from tests.consumers.running import PLANS, PROGRAMS, needs, ran, reports
+from tests.consumers.slurm_cluster import Cluster
 
 pytestmark = pytest.mark.consumer
 
@@ -92,15 +95,19 @@ def test_a_run_from_its_plan_to_its_record(tmp_path: Path, capsys: pytest.Captur
     """Compiled, trained by what was compiled, recorded, verified; and no longer verified after one byte was changed."""
     plan, record, key = str(PLANS / "recorded.plan"), str(tmp_path / "record.json"), str(tmp_path / "key.pub")
     fill(tmp_path)
-    out = tmp_path / "out"
-    out.mkdir()
-    assert main(["compile", plan, "-o", str(tmp_path / "compiled")]) == 0
-    ranks = ran(tmp_path / "compiled" / "recorded" / "torchrun.sh", str(out))
+    (tmp_path / "out").mkdir()
+    for program in ("train_recorded.py", "llama.py"):
+        shutil.copy(PROGRAMS / program, tmp_path)
+    assert main(["compile", plan, "--plan", "recorded", "-o", str(tmp_path / "compiled")]) == 0
+    folder = tmp_path / "compiled" / "recorded"
+    ranks = ran(folder / "torchrun.sh", cwd=tmp_path)
     assert [rank["rank"] for rank in ranks] == [0, 1]
-    made = ["--checkpoint", str(out / "step_3"), "--metrics", str(out / "metrics.jsonl")]
-    assert main(["attest", plan, *made, "-o", record, "--sign", str(tmp_path / "key.pem")]) == 0
+    checkpoint = str(tmp_path / "out" / "ckpt")
+    made = ["--checkpoint", checkpoint, "--metrics", str(tmp_path / "out" / "metrics.jsonl")]
+    signing = ["--sign", str(tmp_path / "key.pem")]
+    assert main(["attest", plan, "--plan", "recorded", *made, "-o", record, *signing]) == 0
     predicate = statement(tmp_path / "record.json")["predicate"]
-    manifest = json.loads((tmp_path / "compiled" / "recorded" / "planc.manifest.json").read_text())
+    manifest = json.loads((folder / "planc.manifest.json").read_text())
     assert (predicate["emitted"], predicate["plan"]["sha256"]) == (manifest["files"], manifest["plan"]["sha256"])
     loss = predicate["metrics"][0]["values"]["loss"]
     assert (loss["final"], loss["count"]) == ({"value": ranks[0]["losses"][-1], "step": 3}, 3)
@@ -108,13 +115,65 @@ def test_a_run_from_its_plan_to_its_record(tmp_path: Path, capsys: pytest.Captur
     assert (found["format"], found["parameters"]) == ("dcp", ranks[0]["parameters"])
     check = ["verify", record, *made, "--plan", plan, "--key", key]
     assert main(check) == 0
-    shard = out / "step_3" / "__1_0.distcp"
-    content = bytearray(shard.read_bytes())
-    content[-1] ^= 1
-    shard.write_bytes(content)
+    # The script has made the same, from its own folder alone.
+    (own,) = (tmp_path / "out").glob("recorded-*.record.json")
+    assert statement(own) == statement(tmp_path / "record.json")
+    change_a_byte(Path(checkpoint, "step_3", "__1_0.distcp"))
     capsys.readouterr()
     assert main(check) == 1
-    assert "differs: checkpoint: `__1_0.distcp` has other content: SHA-256 " in capsys.readouterr().out
+    assert "differs: checkpoint: `step_3/__1_0.distcp` has other content: SHA-256 " in capsys.readouterr().out
+
+
+def change_a_byte(path: Path) -> None:
+    """Changes the last byte of a file, and nothing of its size."""
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@needs("torch")
+@pytest.mark.slow
+def test_a_job_on_two_nodes_makes_its_record(
+    slurm: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the plan the cluster has the compiled folder alone; the record is signed, and holds against the plan here."""
+    plan, job, home = str(PLANS / "recorded.plan"), tmp_path / "copied" / "job", tmp_path / "home"
+    home.mkdir()
+    fill(home)
+    assert main(["compile", plan, "--plan", "recorded_by_job", "-o", str(home / "compiled")]) == 0
+    shutil.copytree(home / "compiled" / "recorded_by_job", job)
+    (tmp_path / "out").mkdir()
+    for program in ("train_recorded.py", "llama.py"):
+        shutil.copy(PROGRAMS / program, tmp_path)
+    number = slurm.submit(job / "job.sbatch", cwd=tmp_path, PLANC_SIGN=str(home / "key.pem"))
+    state, output = slurm.ended(number, tmp_path)
+    assert state == "COMPLETED", output
+    assert len(reports(output)) == 4
+    record = tmp_path / "out" / f"recorded_by_job-{number}.record.json"
+    assert f"wrote `out/{record.name}`, signed" in output
+    assert statement(record)["predicate"]["world"] == {
+        "cluster.nodes": 2, "cluster.gpus_per_node": 2, "world.size": 4,
+    }  # fmt: skip
+    made = ["--checkpoint", str(tmp_path / "out" / "ckpt"), "--metrics", str(tmp_path / "out" / "metrics.jsonl")]
+    check = ["verify", str(record), *made, "--plan", plan, "--key", str(home / "key.pub")]
+    assert main(check) == 0
+    assert "Verified: what was checked is as recorded." in capsys.readouterr().out
+    change_a_byte(tmp_path / "out" / "ckpt" / "step_3" / "__3_0.distcp")
+    assert main(check) == 1
+    assert "differs: checkpoint: `step_3/__3_0.distcp` has other content: SHA-256 " in capsys.readouterr().out
+
+
+@needs("torch")
+@pytest.mark.slow
+def test_a_job_whose_training_fails_makes_no_record(slurm: Cluster, tmp_path: Path) -> None:
+    folder = written_out(plan_of(PLANS / "recorded.plan", "recorded_by_job"), tmp_path)
+    (tmp_path / "out" / "ckpt").mkdir(parents=True)
+    (tmp_path / "out" / "ckpt" / "left.bin").write_bytes(b"of a run before")
+    (tmp_path / "train_recorded.py").write_text("import os, sys\nsys.exit(int(os.environ['RANK']) == 3)\n")
+    state, output = slurm.run(folder / "job.sbatch", cwd=tmp_path)
+    assert state == "FAILED", output
+    assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / "ckpt"]
+    assert "planc: no" not in output.lower()
 
 
 def of_log(text: str) -> list[Value]:

@@ -22,9 +22,12 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from planc.evidence.statement import parts_of_plan
+from planc.manifest import Origin
 from planc.plan.model import Plan
-from tests.compiling import ROOT, analysed, errors, file_of
+from tests.compiling import ROOT, analysed, errors, file_of, files_of
 from tests.consumers.emitted import plans_that_write
+from tests.consumers.running import PLANS as PLANS_FOLDER
 from tests.consumers.running import PROGRAMS, environment, free_ports, needs, reports
 from tests.shared import shared
 from tests.targets.test_scripts import HOSTILE, literal
@@ -372,3 +375,29 @@ def test_pods_train_together_under_accelerate(tmp_path: Path) -> None:
     script.write_text(script.read_text().replace("train_fsdp2.py", "train_accelerate.py"))
     ranks = pods.run()
     assert [(rank["rank"], rank["world"], rank["sharded"]) for rank in ranks] == [(0, 2, True), (1, 2, True)]
+
+
+@needs("torch")
+def test_the_first_pod_makes_the_record(tmp_path: Path) -> None:
+    """Of the plan a pod has what its ConfigMap holds; the record says so, and holds against the plan."""
+    analysis = analysed(f"""{(PLANS_FOLDER / "recorded.plan").read_text()}
+    plan recorded-by-pods from trained {{
+      cluster    {{ gpu = cpu  nodes = 2  gpus_per_node = 1 }}
+      batch      {{ global = 8  micro = 4  sequence_length = 8 }}
+      emit       = [kubernetes, torchrun]
+      checkpoint {{ directory = {literal(f"{tmp_path}/out/ckpt")} }}
+      evidence   {{ file = {literal(f"{tmp_path}/out/metrics.jsonl")} }}
+      launch     {{ args = [{literal(f"{tmp_path}/out")}]  kubernetes {{ image = "train:1" }} }}
+    }}
+    """)
+    assert errors(analysis) == []
+    plan = next(each for each in analysis.plans if each.name == "recorded-by-pods")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "out").mkdir()
+    (port,) = free_ports(1)
+    ranks = Pods(plan, tmp_path / "files", port).run()
+    assert [rank["rank"] for rank in ranks] == [0, 1]
+    (record,) = (tmp_path / "out").glob("recorded-by-pods-*.record.json")
+    predicate = json.loads(record.read_text())["predicate"]
+    wanted = parts_of_plan(plan, Origin("planc.plan.json"), files_of(plan))
+    assert {part: predicate[part] for part in wanted} == wanted
