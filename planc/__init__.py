@@ -23,7 +23,8 @@ right:
   `candidates.py` the fields left open, `overrides.py` the command line's. `resolve.py` runs all of it; `families.py`
   knows Hugging Face's models, `faults.py` holds the kinds of fault, `meant.py` what an unknown name was meant to be,
   `null.py` the words for nothing, `naming.py` and `renaming.py` the repairs.
-  `model.py` is the result, a tree of located values, and imports none of the others.
+  `model.py` is the result, a tree of located values, and imports none of the others; `plain.py` gives it as the text
+  that travels with a job, and reads it again.
 - `facts/` derives numbers, a module a subject. A fact is a formula with its inputs; its docstring is its evidence
   (`evidence.py`), in which constants stand by name.
 - `rules/` judge: a file a rule, found by its name; the docstring is the page that `planc rule` shows.
