@@ -108,8 +108,10 @@ def _block(files: Files, option: str, asked: str, kind: str, sources: dict[str, 
     path, name = asked, ""
     if not os.path.exists(asked):
         path, _, name = asked.rpartition(":")
-    source = sources[option] = _read(files, option, path)
-    uses.append(option)
+    source = _read(files, option, path)
+    if source not in sources.values():  # one file may hold both
+        sources[option] = source
+        uses.append(option)
     known = [block.name.text for block in parse(source)[0].blocks if block.kind == kind]
     if name and name not in known:
         raise CannotWork(f"{option}: {quoted(path)} has no {kind} {quoted(name)}{did_you_mean(name, known)}")

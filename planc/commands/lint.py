@@ -157,7 +157,8 @@ def _judge(
         settled = settle(all_found, read.sources, configurations, options.chosen, options.settings, layouts)
         from planc.commands.unseen import unseen
 
-        return Outcome(settled.diagnostics, unseen=unseen(analyses, () if judged is None else judged.skipped))
+        others_skipped = () if judged is None else judged.skipped
+        return Outcome(settled.diagnostics, unseen=unseen(analyses, others_skipped, options.world is not None))
     return Outcome(found(read.sources, options.use_cache))
 
 

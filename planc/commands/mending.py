@@ -78,4 +78,5 @@ def write_all(mended: Mended, files: Files, judge: Judge) -> tuple[Mended, tuple
 
 def _unread(found: tuple[Diagnostic, ...], source: Source) -> int:
     """How much of a text could not be read."""
-    return sum(each.primary.span.source is source and each.code < "PLN010" for each in found)
+    unread = (each for each in found if each.code < "PLN010" or each.code == "PLN060")  # a plan, a file of another tool
+    return sum(each.primary.span.source is source for each in unread)

@@ -18,32 +18,38 @@ class Unseen(NamedTuple):
     others: tuple[Skipped, ...] = ()
 
 
-#: Options that say what files of other tools do not, by the beginnings of what they say.
-_OPTIONS = (
-    ("model", "--model"), ("cluster.gpus_per_node", "--world or --cluster"), ("cluster.nodes", "--world or --cluster"),
-    ("cluster", "--cluster"),
-)  # fmt: skip
-
-
-def unseen(analyses: tuple[Analysis, ...], others: tuple[Skipped, ...] = ()) -> Unseen:
-    """What was not seen of the plans of some files, and of files of other tools."""
+def unseen(analyses: tuple[Analysis, ...], others: tuple[Skipped, ...] = (), has_world: bool = False) -> Unseen:
+    """What was not seen of the plans of some files, and of files of other tools; `has_world`: with `--world`."""
     plans = [plan for analysis in analyses for plan in analysis.plans]
     skipped = dict.fromkeys(each for analysis in analyses for each in analysis.skipped)
     skipped.update(dict.fromkeys(each for plan in plans for each in silent_policies(plan)))
     verify = dict.fromkeys(each for plan in plans for each in verifications(plan, plan_facts(plan)))
-    return Unseen(tuple(skipped), tuple(verify), tuple(map(_with_options, others)))
+    return Unseen(tuple(skipped), tuple(verify), tuple(_with_options(each, has_world) for each in others))
 
 
-def _with_options(skipped: Skipped) -> Skipped:
+def _with_options(skipped: Skipped, has_world: bool) -> Skipped:
     """A silent rule with the options that would let it speak behind the fields."""
-    return skipped._replace(missing=tuple(f"`{path}` ({_option(path)})" for path in skipped.missing))
+    missing = []
+    for path in skipped.missing:
+        option = _option(path, has_world)
+        missing.append(f"`{path}` ({option})" if option else f"`{path}`")
+    return skipped._replace(missing=tuple(missing))
 
 
-def _option(path: str) -> str:
-    for start, option in _OPTIONS:
-        if path == start or path.startswith(f"{start}."):
-            return option
-    return f"--set {path}=..."
+def _option(path: str, has_world: bool) -> str | None:
+    """The option that says what no file says of a field; None for a section, which is too much for one."""
+    section = path.partition(".")[0]
+    if section == "model":
+        return "--model"
+    if section == "cluster" or path == "parallel.data":
+        return "--cluster" if has_world else "--world or --cluster"
+    return None if path == section and _is_section(section) else f"--set {path}=..."
+
+
+def _is_section(name: str) -> bool:
+    from planc.plan.schema import SECTIONS
+
+    return any(field.name == name and field.type.form in ("record", "map") for field in SECTIONS["plan"])
 
 
 def lines_of(of: Unseen) -> Iterator[str]:

@@ -41,7 +41,8 @@ def _wrong_type(node: Node, key: Key, name: str) -> Diagnostic | None:
     own, due = _TYPES[_type(node)], either([_TYPES[each] for each in types if each != "null"] or ["null"])
     shown = f"{_short(node)} is {own}" if isinstance(node, Scalar) else f"this is {own}"
     help = (f"write `{meant}`",) if meant is not None else ()
-    fixes = (Fix(f"write `{meant}`", (Edit(node.span, meant),), safe=True),) if meant is not None else ()
+    is_own = "&" not in node.span.text  # what has an anchor of YAML is the value of other keys, too
+    fixes = (Fix(f"write `{meant}`", (Edit(node.span, meant),), safe=True),) if meant is not None and is_own else ()
     return faults.WRONG_VALUE.at(node.span, f"`{name}` is {due}, not {own}", shown, help=help, fixes=fixes)
 
 
