@@ -210,7 +210,8 @@ class Instance:
         if isinstance(value, nodes.Candidates):
             return _with(made, self._candidates(path, field, slot))
         if isinstance(value, Shape):
-            if field.default is not None and not _has_own_word(value) and self._withholds(path):
+            is_wordless = field.type.form == "variant" and field.default is not None and not _has_own_word(value)
+            if is_wordless and self._withholds(path):
                 return _with(made, self._unsaid(path))
             return _with(made, self._section(path, field, value))
         if isinstance(value, nodes.Literal) and value.word == "none" and "none" not in field.type.words:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import lcm
 from typing import Any, NamedTuple
 
-from planc.diagnostics.amounts import count_text, either
+from planc.diagnostics.amounts import count_text, either, plural
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
@@ -238,6 +238,15 @@ def world_agrees(facts: Facts) -> bool:
     """Whether the data-parallel size is that of the world, as far as both are known; else the fault lies there."""
     data, replicas, leftover = facts["parallel.data"], facts["world.replicas"], facts["world.leftover"]
     return not (known(data) and known(replicas)) or bool(leftover == 0 and data == replicas)
+
+
+def cards_text(facts: Facts) -> str:
+    """What the world is made of: `2 nodes x 8 GPUs = 16 ranks`, or the ranks alone where nothing else is known."""
+    counts = ((facts["cluster.nodes"], "node"), (facts["cluster.gpus_per_node"], "GPU"))
+    ranks = plural(facts["world.size"], "rank")
+    if not all(known(count) for count, _ in counts):
+        return ranks
+    return f"{' x '.join(plural(count, noun) for count, noun in counts)} = {ranks}"
 
 
 def in_the_manner_of(text: str, value: int) -> str:

@@ -18,14 +18,15 @@ IDLE_PERCENT = 20  # of a step that stages may stand idle
 def is_underfilled(plan: Plan, facts: Facts) -> bool:
     """Whether some group of micro batches is smaller than the pipeline; silent about what is not known.
 
-    PyTorch's interleaved schedule (`fsdp2`) has no such condition.
+    PyTorch's interleaved schedule (`fsdp2`) has no such condition; nanotron's takes one micro batch less.
     """
     stages, passes, schedule = facts["parallel.pipeline"], facts["batch.accumulation"], facts["pipeline"]
     if not (known(stages) and known(passes) and known(schedule)):
         return False
     if schedule == "interleaved" and facts.engine.runtime == "fsdp2":
         return False
-    return bool(smallest_group(plan, facts) < stages)
+    least = stages - 1 if facts.engine.name == "nanotron" else stages
+    return bool(smallest_group(plan, facts) < least)
 
 
 def group_size(plan: Plan, facts: Facts, stages: int | None = None) -> int:

@@ -45,7 +45,7 @@ from planc.diagnostics.amounts import count_text, either, plural
 from planc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.rules._numbers import batch_of, context_fits, known, nearest, options, pipeline_fits, tensor_fits
+from planc.rules._numbers import batch_of, cards_text, context_fits, known, nearest, options, pipeline_fits, tensor_fits
 from planc.rules._places import place, related, together
 from planc.rules._repairs import each_size
 from planc.rules.rule import Rule
@@ -66,9 +66,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         product += f" = {count_text(replica)}"
     paths = [f"parallel.{axis}" for axis in split]
     span = together(plan, *paths) if paths else place(plan, "parallel", "cluster.nodes")
-    nodes, gpus = facts["cluster.nodes"], facts["cluster.gpus_per_node"]
-    counts = [plural(count, noun) for count, noun in ((nodes, "node"), (gpus, "GPU")) if known(count)]
-    cards = f"{' x '.join(counts)} = {plural(world, 'rank')}"
+    gpus = facts["cluster.gpus_per_node"]
     rest = f"and {plural(world, 'rank')} in all" if world < replica else f"{plural(leftover, 'rank')} left over"
     sizes_that_fit, nodes_that_fit = _sizes(plan, facts, split), _nodes(plan, facts)
     yield Diagnostic(
@@ -78,7 +76,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             plan,
             span,
             *((path, "") for path in paths),
-            ("cluster.nodes", cards),
+            ("cluster.nodes", cards_text(facts)),
             ("cluster.gpus_per_node", f"{plural(gpus, 'GPU')} a node" if known(gpus) else ""),
         ),
         help=tuple(_advice(sizes_that_fit, nodes_that_fit)),

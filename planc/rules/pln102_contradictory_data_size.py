@@ -45,6 +45,7 @@ from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
+from planc.rules._numbers import cards_text
 from planc.rules._places import place, related
 from planc.rules._repairs import writing
 from planc.rules.rule import Rule
@@ -57,7 +58,6 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         return
     world, replica = facts["world.size"], facts["world.model_parallel"]
     span = place(plan, "parallel.data")
-    cards = f"{plural(facts['cluster.nodes'], 'node')} x {plural(facts['cluster.gpus_per_node'], 'GPU')}"
     yield Diagnostic(
         f"data-parallel size {count_text(data)}, but the world holds {plural(replicas, 'replica')}",
         Label(span, f"{plural(world, 'rank')} / {plural(replica, 'rank')} per replica = {count_text(replicas)}"),
@@ -67,7 +67,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             ("parallel.tensor", ""),
             ("parallel.pipeline", ""),
             ("parallel.context", ""),
-            ("cluster.nodes", f"{cards} = {plural(world, 'rank')}"),
+            ("cluster.nodes", cards_text(facts)),
         ),
         help=(f"write `data = {count_text(replicas)}`, or `data = auto`",),
         fixes=(

@@ -35,8 +35,8 @@ Fix: use a larger global batch, a smaller micro batch or fewer stages. Megatron'
 Source: Megatron-LM, pipeline_parallel/schedules.py; PyTorch 2.13, distributed/pipelining/schedules.py;
     Narayanan et al. (2021).
 
-Versions: all. PyTorch's interleaved schedule takes fewer micro batches than stages; there PLN203 judges the
-    idle share.
+Versions: all. PyTorch's interleaved schedule takes fewer micro batches than stages, and nanotron one fewer;
+    there PLN203 judges the idle share.
 """
 
 from __future__ import annotations
