@@ -1,7 +1,7 @@
 """The `config.json` of a Hugging Face model: the model of a job, as the reader of `from hf("config.json")` takes it.
 
-Here the file is somebody else's, and right: what planc does not know of it is no fault of the file, but leaves the model
-unknown, which is told as advice.
+Here the file is somebody else's, and right: what planc does not know of it is no fault of the file, but leaves the
+model unknown, which is told as advice.
 """
 
 from __future__ import annotations
