@@ -117,6 +117,9 @@ def _path(source: Source, configurations: Configurations, given: str | None) -> 
 
 def _read(path: str) -> Baseline:
     shown = output.quoted(os.path.relpath(path))
+    kind = other_than_file(path)
+    if kind not in ("", "a folder"):  # a pipe would be waited for
+        raise CannotWork(f"cannot read the baseline {shown}: it is {kind} and no file")
     try:
         with open(path, encoding="utf-8") as file:
             found = baseline.read(file.read())

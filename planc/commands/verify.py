@@ -246,7 +246,7 @@ def _of_plan(predicate: dict[str, Any], options: argparse.Namespace) -> Iterator
     if different and predicate["planc"] != VERSION:
         yield Difference("planc", f"this is {VERSION}, the record was made by {quoted(predicate['planc'])}")
     settings = predicate["plan"]["settings"]
-    if different and settings != list(options.set):
+    if (different or options.set) and settings != list(options.set):
         given = " ".join(f"--set {setting}" for setting in settings) or "no `--set`"
         yield Difference("settings", f"the record was made with {visible(given)}")
 

@@ -32,10 +32,13 @@ def of_folders(part: str, recorded: Folder, found: Folder) -> Iterator[Differenc
     for name, reason in problems.items():
         yield Difference(part, f"{_quoted(name)}: {reason}")
     before, after = {file.name: file for file in recorded.files}, {file.name: file for file in found.files}
+    folders = _folders((*after, *dict(found.links)))
     for name in sorted({*before, *after} - {*problems}):
         old, new = before.get(name), after.get(name)
         if new is None:
-            yield Difference(part, f"{_quoted(name)} is missing")
+            yield Difference(
+                part, f"{_quoted(name)} is {'a folder, recorded is a file' if name in folders else 'missing'}"
+            )
         elif old is None:
             yield Difference(part, f"{_quoted(name)} is not in the record")
         elif old.size != new.size:
@@ -51,6 +54,17 @@ def of_folders(part: str, recorded: Folder, found: Folder) -> Iterator[Differenc
         elif old_links[name] != new_links[name]:
             leads = f"leads to {_quoted(new_links[name])}, recorded is {_quoted(old_links[name])}"
             yield Difference(part, f"the link {_quoted(name)} {leads}")
+
+
+def _folders(names: Iterable[str]) -> set[str]:
+    """Every folder on the way to one of these names."""
+    found: set[str] = set()
+    for name in names:
+        parent = name.rpartition("/")[0]
+        while parent and parent not in found:
+            found.add(parent)
+            parent = parent.rpartition("/")[0]
+    return found
 
 
 def of_checkpoints(recorded: Sequence[Mapping[str, Any]], found: Iterable[Found]) -> Iterator[Difference]:

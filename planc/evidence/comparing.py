@@ -49,7 +49,15 @@ def _of(part: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[C
 
 def _configuration(first: Any, second: Any, before: Any, after: Any) -> Iterator[Change]:
     old, new = (_of_plan(predicate) for predicate in (before, after))
-    yield from _of("configuration", old, new)
+    told = tuple(_of("configuration", old, new))
+    yield from told or _of("configuration", _following(before), _following(after))
+
+
+def _following(predicate: Mapping[str, Any]) -> dict[str, Any]:
+    """What follows from the fields of the plan: of the same fields it differs where another planc worked it out."""
+    return {"SHA-256 of the plan": predicate["plan"]["sha256"], **{
+        path: value for part in ("seeds", "world", "layout") for path, value in predicate[part].items()
+    }}  # fmt: skip
 
 
 def _of_plan(predicate: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,6 +84,8 @@ def _dataset(first: Any, second: Any, before: Any, after: Any) -> Iterator[Chang
 
 def _of_dataset(dataset: Mapping[str, Any]) -> dict[str, Any]:
     found = {part: dataset[part] for part in ("name", "version", "digest") if part in dataset}
+    if "compared" in dataset:
+        found["digest compared with the files"] = dataset["compared"]
     if "folder" in dataset:
         found["digest of the files"] = f"sha256:{dataset['folder']['sha256']}"
         found |= _files(dataset["folder"]["files"], dataset["folder"]["links"])
@@ -104,6 +114,8 @@ def _subjects(statement: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _said(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
     """What the checkpoints say of themselves; one that is alone goes without its folder, often that of its step."""
     found: dict[str, Any] = {"files": checkpoint["num_files"], "size": checkpoint["size"]}
+    if checkpoint["differences"]:
+        found["differs from the plan"] = "; ".join(checkpoint["differences"])
     alone = len(checkpoint["found"]) == 1
     for each in checkpoint["found"]:
         start = "" if alone or not each["path"] else f"{each['path']} "

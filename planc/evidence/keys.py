@@ -9,6 +9,12 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 _OPENSSH = b"-----BEGIN OPENSSH PRIVATE KEY-----"
+
+#: A signature that nobody makes: the neutral point and 0. Under a point of small order, of which the order is at most 8,
+#: it holds of every eighth message or more; under any other, of one in 2^252.
+_OF_NOBODY = bytes([1, *[0] * 63])
+_TRIED = 64  # messages; for each of the 14 ways to write such a point it holds of some of them
+
 _HINT = "`openssl genpkey -algorithm ed25519` and `ssh-keygen -t ed25519` make such keys"
 
 
@@ -40,7 +46,22 @@ def public_key(content: bytes) -> Ed25519PublicKey:
     key = _loaded(load, "public", content)
     if not isinstance(key, Ed25519PublicKey):
         raise Unusable(f"it is no Ed25519 key; {_HINT}")
+    if _is_of_anybody(key):
+        raise Unusable("it is a point of small order, for which anybody can sign; no program makes such a key")
     return key
+
+
+def _is_of_anybody(key: Ed25519PublicKey) -> bool:
+    """Whether signatures of a key can be made without its private half."""
+    from cryptography.exceptions import InvalidSignature
+
+    for number in range(_TRIED):
+        try:
+            key.verify(_OF_NOBODY, b"%d" % number)
+        except InvalidSignature:
+            continue
+        return True
+    return False
 
 
 def keyid_of(key: Ed25519PublicKey) -> str:

@@ -74,7 +74,7 @@ def read_csv(lines: Iterable[tuple[int, str]]) -> Iterator[Value]:
 def read_trainer_state(text: str) -> Iterator[Value]:
     """The values in the `log_history` of a trainer_state.json."""
     try:
-        history = json.loads(text)["log_history"]
+        history = json.loads(text, object_pairs_hook=partial(_once, line=0))["log_history"]
     except (ValueError, RecursionError, TypeError, KeyError):
         raise Faulty(0, "it is no trainer_state.json: it has no `log_history`") from None
     if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):

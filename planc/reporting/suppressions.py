@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Severity
 from planc.diagnostics.names import nearest
 from planc.reporting import faults
+from planc.reporting.checkpoint_faults import FAULTS as CHECKPOINT_FAULTS
 from planc.reporting.selection import is_code, is_fixed, is_policy, names_of
 from planc.source import Source, Span
 
@@ -266,10 +267,11 @@ def _before(text: str, at: int) -> str:
 
 
 def _was_judged(one: Suppression, layout: Layout | None, known: Known) -> bool:
-    """Whether the rule of a suppression had all that it needs."""
-    if layout is None:
-        return _has_plan(one.comment.source)
+    """Whether the rule of a suppression had all that it needs; those of checkpoints are judged where one is named."""
     name = one.name.text
+    if layout is None:
+        of_checkpoint = any(name == fault.name or name.upper() == fault.code for fault in CHECKPOINT_FAULTS)
+        return not of_checkpoint and _has_plan(one.comment.source)
     return not any(name == known()[code][0] or name.upper() == code for code in layout.silent)
 
 

@@ -129,6 +129,13 @@ def test_a_baseline_is_not_written_onto_a_pipe(tree: Path) -> None:
     assert (tree / "pipe").is_fifo()
 
 
+def test_a_baseline_that_is_a_pipe_is_not_waited_for(tree: Path) -> None:
+    os.mkfifo(tree / "pipe")
+    outcome = planc("lint", ".", "--baseline", "pipe", cwd=tree)
+    said = "planc: cannot read the baseline `pipe`: it is a pipe and no file\n"
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (2, "", said)
+
+
 def test_several_baselines(tree: Path) -> None:
     shutil.copy(tree / "planc.toml", tree / "old" / "planc.toml")
     outcome = planc("lint", "--write-baseline", ".", cwd=tree)

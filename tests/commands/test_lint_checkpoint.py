@@ -71,6 +71,20 @@ def test_other_parameters(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert found(capsys) == [("PLN854", message, "7241 fewer")]
 
 
+def test_a_suppression_is_of_use_once_a_checkpoint_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("other-parameters-in-checkpoint", "PLN855", "pln857", "checkpoint-cut-anew"):
+        (folder / "run.plan").write_text(f"# planc: allow {name} -- the old vocabulary\n{RESUMED}")
+        assert main(["lint", "run.plan"]) == 0
+        assert "unused-suppression" not in capsys.readouterr().out
+    (folder / "run.plan").write_text(f"# planc: allow PLN101 -- no reason\n{RESUMED}")
+    assert main(["lint", "run.plan"]) == 0
+    assert "PLN058" in capsys.readouterr().out
+    weights(folder / "ckpt" / "model.safetensors", 7)
+    allowed = RESUMED.replace("plan run", "# planc: allow PLN854 -- the old vocabulary\nplan run")
+    (folder / "run.plan").write_text(allowed)
+    assert found(capsys) == []
+
+
 @pytest.mark.parametrize("stage", [0, 1])
 def test_zero_of_other_ranks(folder: Path, capsys: pytest.CaptureFixture[str], stage: int) -> None:
     zero(folder, 4, ds_config={"zero_optimization": {"stage": stage}})

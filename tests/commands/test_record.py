@@ -182,9 +182,9 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Any:
 
 #: What two records may differ in without a word: what follows from the rest, as `kind` does, or is no part of the run.
 SILENT = (
-    "plan.sha256", "plan.file", "plan.settings", "plan.resolved.plan", "seeds.", "world.", "layout.", "not_recorded.",
-    "reproducibility", "metrics.0.file", "metrics.0.form", "metrics.0.size", "metrics.0.sha256", "metrics.1",
-    "dataset.compared", "dataset.folder.sha256", "checkpoint.num_files", "checkpoint.size",
+    "plan.file", "plan.settings", "plan.resolved.plan", "not_recorded.", "reproducibility", "metrics.0.file",
+    "metrics.0.form", "metrics.0.size", "metrics.0.sha256", "metrics.1", "dataset.folder.sha256",
+    "checkpoint.num_files", "checkpoint.size",
 )  # fmt: skip
 
 

@@ -160,6 +160,13 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
+def into_folder(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()
+    (path / "deep").mkdir(parents=True)
+    (path / "deep" / "inner.bin").write_bytes(content)
+
+
 def relink(path: Path) -> None:
     path.unlink()
     path.symlink_to(".")
@@ -206,6 +213,14 @@ def test_a_file_in_place_of_a_link_and_the_other_way_round(folder: Path, shown: 
         "checkpoint: `shards/rank_1.bin` is missing",
         "checkpoint: the link `latest` is missing",
         "checkpoint: the link `shards/rank_1.bin` is not in the record",
+    ]
+
+
+def test_a_folder_in_place_of_a_file(folder: Path, shown: Callable[..., list[str]]) -> None:
+    into_folder(folder / "ckpt" / "shards" / "rank_1.bin")
+    assert shown("--checkpoint", "ckpt", "--key", "key.pub") == [
+        "checkpoint: `shards/rank_1.bin` is a folder, recorded is a file",
+        "checkpoint: `shards/rank_1.bin/deep/inner.bin` is not in the record",
     ]
 
 
@@ -297,6 +312,9 @@ def test_settings_are_those_of_the_command_line(folder: Path, shown: Callable[..
     assert attest("--set", "batch.micro=2", "--force") == 0
     assert shown("--plan", "run.plan")[-1] == "settings: the record was made with --set batch.micro=2"
     assert shown("--plan", "run.plan", "--set", "batch.micro=2") == []
+    # The plan says so itself: of the same fields the settings are told, where somebody has named some.
+    assert attest("--force") == 0
+    assert shown("--plan", "run.plan", "--set", "batch.micro=1") == ["settings: the record was made with no `--set`"]
 
 
 def test_settings_that_nobody_compared_are_said(unsigned: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -346,6 +364,31 @@ def test_who_signed(unsigned: Path, shown: Callable[..., list[str]]) -> None:
 )
 def test_a_key_that_is_none(folder: Path, complaint: Callable[..., str], key: str, reason: str) -> None:
     assert complaint("--key", key).startswith(f"cannot use the key `{key}`: {reason}")
+
+
+#: Every way to write a point whose order divides 8: five by their y, with either sign, and those with y beyond the prime.
+SMALL = [
+    bytes([*text[:-1], text[-1] | sign])
+    for text in (
+        (0).to_bytes(32, "little"),
+        (1).to_bytes(32, "little"),
+        bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+        bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
+        *((2**255 - 19 + more).to_bytes(32, "little") for more in (-1, 0, 1)),
+    )
+    for sign in (0, 128)
+]
+
+
+@pytest.mark.parametrize("point", SMALL, ids=lambda point: point.hex()[-4:] + point.hex()[:4])
+def test_a_key_for_which_anybody_can_sign_is_none(folder: Path, complaint: Callable[..., str], point: bytes) -> None:
+    der = base64.b64encode(bytes.fromhex("302a300506032b6570032100") + point).decode()
+    (folder / "weak.pub").write_text(f"-----BEGIN PUBLIC KEY-----\n{der}\n-----END PUBLIC KEY-----\n")
+    document = json.loads((folder / "record.json").read_text())
+    document["signatures"] = [{"keyid": "", "sig": base64.b64encode(bytes([1, *[0] * 63])).decode()}]
+    (folder / "record.json").write_bytes(canonical(document) + b"\n")
+    told = "cannot use the key `weak.pub`: it is a point of small order, for which anybody can sign"
+    assert complaint("--checkpoint", "ckpt", "--key", "weak.pub").startswith(told)
 
 
 def test_the_cache_is_never_asked(

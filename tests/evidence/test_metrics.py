@@ -119,6 +119,8 @@ def test_the_state_of_a_trainer() -> None:
         (lambda: read_trainer_state("{}"), 0, "no `log_history`"),
         (lambda: read_trainer_state("[" * 100_000), 0, "no `log_history`"),
         (lambda: read_trainer_state('{"log_history": [1]}'), 0, "no list of objects"),
+        (lambda: read_trainer_state('{"log_history": [{"loss": 1, "loss": 2}]}'), 0, "`loss` stands there twice"),
+        (lambda: read_trainer_state('{"log_history": [], "log_history": []}'), 0, "`log_history` stands there twice"),
     ],
 )
 def test_files_that_hold_none(values: Any, line: int, reason: str) -> None:
