@@ -167,7 +167,7 @@ def jobs(
         groups.setdefault(heads[file.tree.source], []).append(file)
     wanted = set(outright)
     together = [group for group in groups.values() if any(file.tree.source.name in wanted for file in group)]
-    if _are_unlike(together):
+    if _are_unlike(together, True):
         rest = [group for group in groups.values() if not any(group is each for each in together)]
         merged = [[file for group in together for file in group]] if together else []
         return [*merged, *_by_folder(rest)]
@@ -189,14 +189,22 @@ def _by_folder(groups: Sequence[list[Recognised]]) -> list[list[Recognised]]:
         folders.setdefault(os.path.dirname(group[0].tree.source.name), []).append(group)
     found: list[list[Recognised]] = []
     for each in folders.values():
-        found.extend([[file for group in each for file in group]] if _are_unlike(each) else each)
+        found.extend([[file for group in each for file in group]] if _are_unlike(each, False) else each)
     return found
 
 
-def _are_unlike(groups: Sequence[list[Recognised]]) -> bool:
-    """Whether no two files of some groups are of one kind."""
-    names = [file.kind.name for group in groups for file in group]
-    return len(names) == len(set(names))
+def _are_unlike(groups: Sequence[list[Recognised]], outright: bool) -> bool:
+    """Whether no two files of some groups are of one kind, unless they are laid over each other."""
+    by_kind: dict[str, list[Recognised]] = {}
+    for group in groups:
+        for file in group:
+            by_kind.setdefault(file.kind.name, []).append(file)
+    return all(len(files) == 1 or _are_one(files, outright) for files in by_kind.values())
+
+
+def _are_one(files: Sequence[Recognised], outright: bool) -> bool:
+    joins = files[0].kind.joins
+    return joins is not None and joins([file.tree for file in files], outright)
 
 
 def _missing(reference: Reference) -> Diagnostic:

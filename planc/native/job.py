@@ -83,6 +83,7 @@ def judge(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house
 
 def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house: House | None = None) -> Job:
     """The files of a job as one plan."""
+    given, files = files, laid_over(files)
     options = options_of(files, beside.options)._replace(versions=_versions(beside.settings, house))
     contents = [content_of(file, options) for file in files]
     found = [each for content in contents for each in content.diagnostics]
@@ -94,13 +95,32 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     partial = Partial(withheld, beside.world)
     targets = Targets(target_names(), _options)
     resolved = resolve((composed.source,), load, targets, beside.settings, None, house, partial)
-    way = Way(composed, {file.tree.source: file.tree.format for file in files}, files[0].tree.source)
+    way = Way(composed, {file.tree.source: file.tree.format for file in given}, given[0].tree.source)
     # What a kind has said of a value, the language need not say again.
     told = [each.primary.span for each in found]
     found.extend(each for each in way.all(resolved.diagnostics) if not any(map(each.primary.span.overlaps, told)))
     return Job(
-        tuple(files), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
+        tuple(given), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
     )  # fmt: skip
+
+
+def laid_over(files: Sequence[Recognised]) -> tuple[Recognised, ...]:
+    """The files of a job, those of one kind that are laid over each other as one: its keys keep their places."""
+    first: dict[str, int] = {}
+    found: list[Recognised] = []
+    for file in files:
+        root, at = file.tree.root, first.get(file.kind.name)
+        if at is None or root is None or file.kind.joins is None:
+            first.setdefault(file.kind.name, len(found))
+            found.append(file)
+            continue
+        tree = found[at].tree
+        if tree.root is None:
+            found.append(file)
+            continue
+        one = tree.root._replace(entries=(*tree.root.entries, *root.entries))
+        found[at] = found[at]._replace(tree=tree._replace(roots=(one, *tree.roots[1:])))
+    return tuple(found)
 
 
 def options_of(files: Sequence[Recognised], options: Options) -> Options:

@@ -53,6 +53,10 @@ def duplicates(node: Node, form: str = "json") -> Iterator[Diagnostic]:
             other = first.setdefault(entry.name, entry)
             if other is not entry:
                 related = (Label(other.key.span, "first here"),)
+                if entry.key.span.source is not other.key.span.source:
+                    message = f"`{entry.name}` stands in two files"
+                    yield faults.DUPLICATE_KEY.at(entry.key.span, message, "refused, whatever it says", related=related)
+                    continue
                 is_harmless = form == "yaml" and data(entry.value) == data(other.value)
                 message = f"`{entry.name}` stands twice"
                 label = "the same value" if is_harmless else "this one counts"
@@ -192,7 +196,9 @@ def _old(node: Map, entry: Entry, key: Key, reader: Reader, path: tuple[str, ...
             return
         help = (f"write `{successor}`",)
         message = f"`{entry.name}` has another name in {reader.consumer}"
-        yield faults.RENAMED_KEY.at(entry.key.span, message, help=help)
+        found = faults.RENAMED_KEY.at(entry.key.span, message, help=help)
+        is_off = isinstance(entry.value, Scalar) and entry.value.value is False  # it asks for nothing
+        yield found._replace(severity=Severity.INFO) if is_off else found
     elif "deprecated" in key:
         message = f"`{entry.name}` is deprecated in {reader.consumer}"
         yield faults.RENAMED_KEY.at(entry.key.span, message, help=(key["deprecated"],))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
@@ -80,6 +80,8 @@ class Kind(NamedTuple):
     trainer: who reads a DeepSpeed file beside one of this kind, and fills in its `auto`, as `--trainer` calls it.
     withheld: fields that are unknown unless a file says them, since the consumer's defaults are not those of the
         language, or the program decides.
+    joins: whether several files of this kind, which were named together (or else only found together), are laid over
+        each other into one; None where that never happens.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Kind(NamedTuple):
     targets: tuple[str, ...] = ()
     trainer: str | None = None
     withheld: tuple[str, ...] = ()
+    joins: Callable[[Sequence[Tree], bool], bool] | None = None
 
 
 class Recognised(NamedTuple):

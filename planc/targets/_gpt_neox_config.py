@@ -18,8 +18,8 @@ from planc.targets._launch import option, written
 GATED_WIDTHS = 3
 
 OPTIMIZERS = {"adamw": "Adam", "lion": "Lion"}
-_POSITIONS = {"rope": "rotary", "learned": "learned", "alibi": "alibi"}
-_PRECISIONS = {"bf16": "bfloat16", "fp16": "fp16", "fp32": "fp32"}
+POSITIONS = {"rope": "rotary", "learned": "learned", "alibi": "alibi"}
+PRECISIONS = {"bf16": "bfloat16", "fp16": "fp16", "fp32": "fp32"}
 
 
 def neox_config(plan: Plan, facts: Facts) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _model(plan: Plan, facts: Facts) -> dict[str, Any]:
     # Rows of learned positions; of others only a bound, below which gpt-neox refuses the samples.
     model["max_position_embeddings"] = max(length, longest)
     model["norm"] = plan.value("model.norm")
-    model["pos_emb"] = _POSITIONS[plan.value("model.positions")]
+    model["pos_emb"] = POSITIONS[plan.value("model.positions")]
     model["no_weight_tying"] = not plan.value("model.tied")
     if plan.value("model.gated"):
         model["activation"] = "swiglu"
@@ -102,7 +102,7 @@ def _batch(facts: Facts) -> dict[str, Any]:
 
 def _precision(plan: Plan, extra: dict[str, Any]) -> dict[str, Any]:
     precision, gradients = plan.value("precision"), plan.value("precision.gradients")
-    config: dict[str, Any] = {"precision": _PRECISIONS[precision]}
+    config: dict[str, Any] = {"precision": PRECISIONS[precision]}
     if precision == "bf16":
         config["bf16"] = {"enabled": True}
     elif precision == "fp16":
