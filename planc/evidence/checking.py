@@ -36,9 +36,8 @@ def of_folders(part: str, recorded: Folder, found: Folder) -> Iterator[Differenc
     for name in sorted({*before, *after} - {*problems}):
         old, new = before.get(name), after.get(name)
         if new is None:
-            yield Difference(
-                part, f"{_quoted(name)} is {'a folder, recorded is a file' if name in folders else 'missing'}"
-            )
+            what = "a folder, recorded is a file" if name in folders else "missing"
+            yield Difference(part, f"{_quoted(name)} is {what}")
         elif old is None:
             yield Difference(part, f"{_quoted(name)} is not in the record")
         elif old.size != new.size:

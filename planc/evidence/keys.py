@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 _OPENSSH = b"-----BEGIN OPENSSH PRIVATE KEY-----"
 
-#: A signature that nobody makes: the neutral point and 0. Under a point of small order, of which the order is at most 8,
-#: it holds of every eighth message or more; under any other, of one in 2^252.
+#: A signature that nobody makes: the neutral point and 0. Under a point of small order, which is 8 at most, it holds of
+#: every eighth message or more; under any other, of one in 2^252.
 _OF_NOBODY = bytes([1, *[0] * 63])
 _TRIED = 64  # messages; for each of the 14 ways to write such a point it holds of some of them
 

@@ -366,7 +366,7 @@ def test_a_key_that_is_none(folder: Path, complaint: Callable[..., str], key: st
     assert complaint("--key", key).startswith(f"cannot use the key `{key}`: {reason}")
 
 
-#: Every way to write a point whose order divides 8: five by their y, with either sign, and those with y beyond the prime.
+#: Every way to write a point whose order divides 8: by its y, with either sign, and where y is beyond the prime.
 SMALL = [
     bytes([*text[:-1], text[-1] | sign])
     for text in (
@@ -664,7 +664,22 @@ def test_each_file_has_the_form_of_the_schema(folder: Path) -> None:
 
 
 #: What no field of a record may do harm with.
-HOSTILE = (None, True, -1, 1.5, 2**53 - 1, "", "../x", "\0", "a" * 70_000, [], [[]], {}, {"a": {"fields": []}}, [{}])
+HOSTILE: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1.5,
+    2**53 - 1,
+    "",
+    "../x",
+    "\0",
+    "a" * 70_000,
+    [],
+    [[]],
+    {},
+    {"a": {"fields": []}},
+    [{}],
+)
 
 
 def test_no_value_of_any_field_brings_it_down(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
