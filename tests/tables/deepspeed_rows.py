@@ -161,6 +161,7 @@ _SAMPLING = "data_efficiency.data_sampling"
 #: Keys that are read only when what they configure is used, by their paths, with the file in which their names stand.
 UNWATCHED: dict[str, tuple[str, Row]] = {
     "sequence_parallel_size": ("runtime/config.py", COUNT),
+    "data_parallel_size": ("__init__.py", COUNT),
     "allgather_size": ("runtime/zero/config.py", INT | {"deprecated": "read where zero_optimization is a flag"}),
     f"{_SAMPLING}.curriculum_learning.data_cluster_path": (_DATA_CONSTANTS, TEXT),
     f"{_SAMPLING}.curriculum_learning.curriculum_metrics": (_DATA_CONSTANTS, OPEN | {"values": _METRIC}),
