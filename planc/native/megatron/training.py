@@ -32,7 +32,8 @@ _OTHER_PROGRAMS = ("perform-rl-step", "inference-max-requests", "num-tokens-to-g
 
 def trains(flags: Flags) -> bool:
     """Whether the program trains a model on data, as far as its flags tell."""
-    return not flags.has(*_OTHER_PROGRAMS) and (flags.has("train-iters", "train-samples") or not flags.whole)
+    is_asked = flags.has("train-iters", "train-samples", "global-batch-size", "lr")
+    return not flags.has(*_OTHER_PROGRAMS) and (is_asked or not flags.whole)
 
 
 def say_layout(flags: Flags, teller: Teller) -> None:
