@@ -261,6 +261,12 @@ def test_the_first_pod_makes_the_record_once(trainer: str, nodes: int, stubs: St
         assert (outcome.status, len(outcome.of(trainer)), attested(outcome)) == (0, 1, [])
 
 
+@pytest.mark.parametrize("trainer", ["torchrun", "accelerate"])
+def test_machines_that_start_torchrun_get_what_it_calls(trainer: str) -> None:
+    text = file_of(recorded(f"torchx {{ scheduler = local_cwd }}, {trainer}"), "torchx_job.py")
+    assert ("exec planc attest" in text, plain.NAME in text) == (trainer == "torchrun",) * 2
+
+
 def advice(rest: str, emit: str = "slurm, torchrun", launch: str = "") -> list[tuple[str, str]]:
     """What is told of the record of a plan: messages, and what stands at the place."""
     found = analysed(text_of(emit, f'script = "t.py"  {launch}', rest=rest)).diagnostics
