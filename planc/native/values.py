@@ -19,6 +19,9 @@ _TYPES = {
 #: Texts that people write for a flag, and what they mean.
 _FLAGS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
 
+#: Whole numbers of consumers are of 64 bits at most, where they are written as `1e30`, too.
+_TOO_LARGE = 2**63
+
 #: Characters of a value that a message shows.
 _SHOWN = 40
 
@@ -68,16 +71,19 @@ def _out_of_bounds(node: Node, key: Key, name: str) -> Diagnostic | None:
     value = node.value if isinstance(node, Scalar) else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
+    low, high, above, below = (key.get(part) for part in ("minimum", "maximum", "above", "below"))
+    is_whole = "int" in key.get("types", ()) and "float" not in key["types"]
     bounds = (
-        ("at least", "minimum", value < key.get("minimum", value)),
-        ("at most", "maximum", key.get("maximum", value) < value),
-        ("more than", "above", "above" in key and value <= key["above"]),
-        ("less than", "below", "below" in key and key["below"] <= value),
+        ("at least", low, low is not None and value < low),
+        ("at most", high, high is not None and high < value),
+        ("more than", above, above is not None and value <= above),
+        ("less than", below, below is not None and below <= value),
+        ("less than", _TOO_LARGE, is_whole and _TOO_LARGE <= value),
     )
-    for text, part, broken in bounds:
-        if broken:
+    for text, bound, is_broken in bounds:
+        if is_broken:
             message = f"`{name}` is {_short(node)}"
-            return faults.WRONG_VALUE.at(node.span, message, f"it has to be {text} {key[part]}")
+            return faults.WRONG_VALUE.at(node.span, message, f"it has to be {text} {bound}")
     return None
 
 

@@ -8,7 +8,8 @@ from planc.diagnostics.amounts import count_text, either, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
 from planc.native.saying import is_on, whole
-from planc.native.tree import Entry, Map
+from planc.native.tree import Entry, Map, Scalar, Seq, walk
+from planc.source import Span
 
 #: Keys of `zero_optimization` that stage 3 alone reads.
 _OF_STAGE_3 = (
@@ -21,15 +22,33 @@ _OF_STAGE_3 = (
 
 def check(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
     """Everything that is wrong between settings; `trainer` is who reads the file, where that is known."""
-    yield from _batch(root)
+    yield from _numbers(root)
+    yield from _batch(root, trainer)
     yield from _precision(root)
+    yield from _loss_scale(root)
     yield from _zero(root)
     yield from _optimizer(root, trainer)
     yield from _schedule(root)
 
 
-def _batch(root: Map) -> Iterator[Diagnostic]:
+def _numbers(root: Map) -> Iterator[Diagnostic]:
+    """Infinities, which a file of JSON may hold, and which DeepSpeed fails on when it prints its configuration."""
+    for each in walk(root):
+        for entry in each.entries:
+            items = entry.value.items if isinstance(entry.value, Seq) else (entry.value,)
+            for item in items:
+                if isinstance(item, Scalar) and item.value == float("inf"):
+                    message = f"`{entry.name}` is no number that DeepSpeed can print"
+                    yield faults.WRONG_VALUE.at(item.span, message, "infinite", help=("write a number",))
+
+
+def _batch(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
     """Three numbers of which two give the third, as far as that shows without the number of ranks."""
+    sizes = ("train_batch_size", "train_micro_batch_size_per_gpu")
+    if trainer == "deepspeed" and all(root.find(name) is None or _is_null(root, name) for name in sizes):
+        help = ('add `"train_micro_batch_size_per_gpu": 1`, or what fits',)
+        message = "the file has no batch size"
+        yield faults.MISSING_KEY.at(Span(root.span.source, root.span.start, root.span.start + 1), message, help=help)
     whole_batch = root.find("train_batch_size")
     micro = root.find("train_micro_batch_size_per_gpu")
     passes = root.find("gradient_accumulation_steps")
@@ -65,6 +84,22 @@ def _precision(root: Map) -> Iterator[Diagnostic]:
         message = f"`{names[0]}` and `{names[1]}` are both enabled"
         related = (Label(entries[0].span, "enabled here"),)
         yield faults.CONFLICTING_SETTINGS.at(entries[1].span, message, "DeepSpeed takes one precision", related=related)
+
+
+def _is_null(root: Map, name: str) -> bool:
+    entry = root.find(name)
+    return entry is not None and isinstance(entry.value, Scalar) and entry.value.value is None
+
+
+def _loss_scale(root: Map) -> Iterator[Diagnostic]:
+    """What a loss scale that is adjusted needs, and a fixed one does not."""
+    if not is_on(root, "fp16", "enabled") or (root.value("fp16", "loss_scale") or 0) != 0:
+        return
+    for name in ("loss_scale_window", "min_loss_scale"):
+        entry, value = root.find("fp16", name), root.value("fp16", name)
+        if entry is not None and isinstance(value, (int, float)) and value <= 0:
+            label = "it has to be more than 0, as the loss scale is adjusted"
+            yield faults.WRONG_VALUE.at(entry.value.span, f"`fp16.{name}` is {entry.value.span.text}", label)
 
 
 def _zero(root: Map) -> Iterator[Diagnostic]:

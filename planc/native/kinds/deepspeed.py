@@ -5,9 +5,9 @@ from __future__ import annotations
 from planc.native.keys import Reader, check
 from planc.native.kind import Content, Kind, Options
 from planc.native.kinds._deepspeed_checks import check as settings
-from planc.native.saying import Sayer, is_on, numbers
+from planc.native.saying import Sayer, is_on, numbers, whole
 from planc.native.tables import load_table
-from planc.native.tree import Entry, Map, Tree
+from planc.native.tree import Entry, Map, Scalar, Tree
 
 #: Keys that no other tool's files have, and those that others have as well.
 _SURE = (
@@ -60,7 +60,22 @@ def read(tree: Tree, options: Options) -> Content:
     sayer.report(*(found for found in check(root, reader) if found.primary.span.text != '"max_grad_norm"'))
     sayer.report(*settings(root, options.trainer))
     say(root, sayer)
+    if options.trainer in (None, "deepspeed"):
+        _assume_accumulation(root, sayer)
     return sayer.content()
+
+
+def _assume_accumulation(root: Map, sayer: Sayer) -> None:
+    """Of a batch that one number gives alone, DeepSpeed takes a single pass: it has no other way to split it."""
+    sizes = [root.find(name) for name in ("train_batch_size", "train_micro_batch_size_per_gpu")]
+    given = [entry for entry in sizes if entry is not None and not _is_null(entry)]
+    passes = root.find("gradient_accumulation_steps")
+    if len(given) == 1 and whole(given[0]) is not None and (passes is None or _is_null(passes)):
+        sayer.assume("batch.accumulation", "1", given[0].span, "gradient_accumulation_steps")
+
+
+def _is_null(entry: Entry) -> bool:
+    return isinstance(entry.value, Scalar) and entry.value.value is None
 
 
 def say(root: Map, sayer: Sayer) -> None:
@@ -93,7 +108,19 @@ def _precision(root: Map, sayer: Sayer) -> None:
                 scale = root.find("fp16", "loss_scale")
                 if word == "fp16" and root.value("fp16", "loss_scale"):
                     _number(sayer, "precision.loss_scale", scale)
+                _gradients(root, sayer)
                 return
+
+
+def _gradients(root: Map, sayer: Sayer) -> None:
+    """The dtype of gradients, where they are reduced in the one in which they are added up; else no field says it."""
+    reduced, summed = root.value("communication_data_type"), root.value("data_types", "grad_accum_dtype")
+    if reduced is None and summed is None:
+        return
+    if reduced == summed and reduced in ("fp32", "bf16", "fp16"):
+        sayer.say("precision.gradients", root.find("communication_data_type"), reduced)
+    else:
+        sayer.withhold("precision.gradients")
 
 
 def _zero(root: Map, sayer: Sayer) -> None:
