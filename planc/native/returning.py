@@ -11,6 +11,7 @@ from planc.native.kind import Said
 from planc.source import Source, Span
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?")
+_FLAGS = ("true", "false")
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _SETTING = re.compile(r"(?:[\w.]+\.)?(\w+) = (.+)")
 
@@ -61,7 +62,12 @@ class Way:
         return at.said.value if at.value <= span.start and span.end <= at.end else at.said.entry
 
     def _label(self, label: Label) -> Label:
-        return Label(self.span(label.span), self._words(label.text))
+        text = self._words(label.text)
+        at = self._composed.said_at(label.span) if label.span.source is self._composed.source else None
+        if at is not None and at.said.assumed:
+            left_out = f"`{at.said.key}` is left out"
+            text = f"{left_out}: {text}" if text else left_out
+        return Label(self.span(label.span), text)
 
     def _fix(self, fix: Fix) -> Fix | None:
         edits = []
@@ -71,7 +77,7 @@ class Way:
             at = self._composed.said_at(edit.span)
             exact = at is not None and (edit.span.start, edit.span.end) == (at.value, at.end)
             text = as_written(at.said, edit.text) if at is not None and exact else None
-            if at is None or text is None:
+            if at is None or text is None or at.said.assumed:
                 return None
             edits.append(Edit(at.said.value, text))
         return fix._replace(title=self._words(fix.title), edits=tuple(edits)) if edits else None
@@ -104,7 +110,7 @@ class Way:
 
 
 def as_written(said: Said, text: str) -> str | None:
-    """Another value of what was said, as its file writes it: a number, without the unit that its key implies.
+    """Another value of what was said, as its file writes it: a flag, or a number without the unit that its key implies.
 
     None where the file may write it otherwise than the language does.
     """
@@ -112,4 +118,5 @@ def as_written(said: Said, text: str) -> str | None:
     if unit and said.value.text == number:
         other, _, own = text.partition(" ")
         return other if own == unit and _NUMBER.fullmatch(other) else None
-    return text if said.plain and _NUMBER.fullmatch(text) else None
+    is_flag = said.text in _FLAGS and text in _FLAGS
+    return text if said.plain and (is_flag or _NUMBER.fullmatch(text)) else None

@@ -58,9 +58,12 @@ class Sayer:
         plain = plain and entry.value.span.text == text
         self._said.append(Said(path, text, entry.span, entry.value.span, entry.name, plain))
 
-    def assume(self, path: str, text: str, place: Span, key: str) -> None:
-        """The file leaves `key` out, and the consumer takes this value; `place` is what the key would stand in."""
-        self._said.append(Said(path, text, place, place, key, assumed=True))
+    def assume(self, path: str, text: str, place: Span, key: str, plain: bool = False) -> None:
+        """The file leaves `key` out, and the consumer takes this value; `place` is what the key would stand in.
+
+        `plain`: under that key the file would write the same text as the language does.
+        """
+        self._said.append(Said(path, text, place, place, key, plain, assumed=True))
 
 
 def written(value: Any) -> str | None:

@@ -77,7 +77,7 @@ class Teller:
             if not self.flags.whole:
                 self._sayer.withhold(path)
             elif default is not None:
-                self.assume(path, f"{number(default)} {unit}".rstrip(), name)
+                self.assume(path, f"{number(default)} {unit}".rstrip(), name, plain=not unit)
             return
         found = number_of(entry)
         if found is None:
@@ -89,9 +89,12 @@ class Teller:
 
     def flag(self, path: str, name: str) -> None:
         """A flag that takes no value."""
+        entry = self.flags.find(name)
         if self.flags.is_on(name):
-            self._sayer.say(path, self.flags.find(name), "true")
-        elif not self.flags.lacks(name):
+            self._sayer.say(path, entry, None if entry is not None and value_of(entry) is True else "true")
+        elif self.flags.lacks(name):
+            self.assume(path, "false", name, plain=True)
+        else:
             self._sayer.withhold(path)
 
     def word(self, path: str, name: str, words: Mapping[str, str], default: str | None = None) -> None:
@@ -115,9 +118,9 @@ class Teller:
         """What follows from a flag that is given."""
         self._sayer.say(path, self.flags.find(name), text)
 
-    def assume(self, path: str, text: str, name: str) -> None:
-        """Megatron's own default of a flag that is left out."""
-        self._sayer.assume(path, text, self.flags.place, f"--{name}")
+    def assume(self, path: str, text: str, name: str, plain: bool = False) -> None:
+        """Megatron's own default of a flag that is left out; `plain`: it is written as the language writes it."""
+        self._sayer.assume(path, text, self.flags.place, f"--{name}", plain)
 
     def withhold(self, *paths: str) -> None:
         """What the flags do not tell."""

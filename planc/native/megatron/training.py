@@ -44,7 +44,8 @@ def say_layout(flags: Flags, teller: Teller) -> None:
     teller.number("parallel.expert", "expert-model-parallel-size", 1)
     _expert_tensor(flags, teller)
     tensor = flags.count("tensor-model-parallel-size")
-    if tensor != 1 and not (tensor is None and flags.lacks("tensor-model-parallel-size")):
+    is_split = tensor != 1 and not (tensor is None and flags.lacks("tensor-model-parallel-size"))
+    if is_split and (trains(flags) or flags.is_on("sequence-parallel")):
         teller.flag("parallel.sequence", "sequence-parallel")  # Megatron switches it off at 1
     if flags.has("context-parallel-size", "cp-comm-type"):
         teller.word("context", "cp-comm-type", _EXCHANGES, "p2p")
@@ -58,7 +59,7 @@ def _expert_tensor(flags: Flags, teller: Teller) -> None:
     if flags.has(name) or not flags.whole:
         teller.number("parallel.expert_tensor", name)
     elif of_layers is not None and flags.has("num-experts"):
-        teller.assume("parallel.expert_tensor", str(of_layers), name)
+        teller.assume("parallel.expert_tensor", str(of_layers), name, plain=True)
 
 
 def _pipeline(flags: Flags, teller: Teller) -> None:
