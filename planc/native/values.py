@@ -119,7 +119,16 @@ def _meant(node: Node, types: Any) -> str | None:
         return None
     if "int" in types and number.is_integer():
         return str(int(number)) if abs(number) < 1e15 else None
-    return value.strip() if "float" in types else None
+    return _with_point(value.strip()) if "float" in types else None
+
+
+def _with_point(number: str) -> str:
+    """A number as every format reads it: to YAML, `1e-5` is a text, and `1.0e-5` a number."""
+    mantissa, exponent, power = number.lower().partition("e")
+    if not exponent:
+        return number
+    signed = power if power[:1] in ("-", "+") else f"+{power}"
+    return f"{mantissa}{'' if '.' in mantissa else '.0'}e{signed}"
 
 
 def _short(node: Node) -> str:
