@@ -12,12 +12,17 @@ from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
 from planc.native.kinds._gpt_neox_model import GATED, widths
 from planc.native.saying import is_on, whole
+from planc.native.tables import Key
 from planc.native.tree import Map
+from planc.native.values import wrong_value
 
 _REFUSES = "gpt-neox refuses to start"
 
 #: The three paths of data that stand together or not at all.
 _SPLITS = ("train_data_paths", "valid_data_paths", "test_data_paths")
+
+#: Parameters of optimizers that are numbers.
+_NUMBERS = ("lr", "eps", "weight_decay", "momentum")
 
 
 def check(root: Map) -> Iterator[Diagnostic]:
@@ -28,6 +33,7 @@ def check(root: Map) -> Iterator[Diagnostic]:
     yield from _layers(root)
     yield from _width(root)
     yield from _tensor(root)
+    yield from _parameters(root)
 
 
 def _precision(root: Map) -> Iterator[Diagnostic]:
@@ -120,3 +126,14 @@ def _tensor(root: Map) -> Iterator[Diagnostic]:
             help = (f"use {either(sizes[-4:])}",) if sizes else ("use 1",)
             yield faults.CONFLICTING_SETTINGS.at(entry.value.span, message, label, related=related, help=help)
             return
+
+
+def _parameters(root: Map) -> Iterator[Diagnostic]:
+    """Numbers of an optimizer that YAML reads as texts, which it compares with numbers."""
+    parameters = root.map("optimizer", "params")
+    row: Key = {"types": ["float"]}
+    for entry in parameters.entries if parameters is not None else ():
+        if entry.name in _NUMBERS and isinstance(getattr(entry.value, "value", None), str):
+            found = wrong_value(entry, entry.value, row, f"optimizer.params.{entry.name}", "gpt-neox")
+            if found is not None:
+                yield found

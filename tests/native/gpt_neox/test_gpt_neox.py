@@ -27,6 +27,7 @@ FOLDER = Path(__file__).parent
 
 #: Errors on recipes of the corpus, with the reason for which they stand.
 ERRORS = {
+    "configs_gmlp_small.yml: `optimizer.params.eps` is a number, not a text": "it is `1.0e_8`, which no optimizer takes",
     "configs_mistral_7B.yml: an MLP of 4779 columns into 4778 rows": "two thirds of 14336 are odd: ParallelMLP makes a"
     " first matrix of 9558 columns, two halves of 4779, and a second one of 4778 rows",
 }
@@ -232,3 +233,15 @@ def test_no_value_stops_it(name: str) -> None:
 )
 def test_odd_files_are_answered(content: str) -> None:
     assert isinstance(found_in("x.yml", content, "gpt-neox"), tuple)
+
+
+def test_the_help_writes_numbers_that_yaml_reads_as_such() -> None:
+    content = (FOLDER / "err_texts.yaml").read_text(encoding="utf-8")
+    found = found_in("a.yml", content)
+    assert [each.help[0] for each in found] == [
+        "write `1.0e-5`", "write `0.1`", "write `1000`", "write `1.0e-4`",
+    ]  # fmt: skip
+    edits = [edit for each in found for fix in each.fixes for edit in fix.edits]
+    for edit in reversed(edits):
+        content = f"{content[: edit.span.start]}{edit.text}{content[edit.span.end :]}"
+    assert found_in("a.yml", content) == ()
