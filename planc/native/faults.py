@@ -184,6 +184,17 @@ CONFLICTING_SETTINGS = _fault(
     source=_TABLES,
 )  # fmt: skip
 
+HAMPERED_PODS = _fault(
+    "PLN078", "hampered-pods", Severity.WARNING,
+    "Pods are set up so that their ranks may not find each other, or talk over a slower network.",
+    why="two pods on one node's network want the same port; on it they do not find names of the cluster unless told\n"
+    "where to ask; and RDMA needs memory that may be locked, without which NCCL falls back to sockets.",
+    example="`hostNetwork: true` in the template of four pods that may share a node.",
+    instead="the same with a `podAntiAffinity` that keeps them on nodes of their own.",
+    fix="add what the help names, or remove what the label shows.",
+    source="Kubernetes API, PodSpec; kubeflow/mpi-operator#593; NVIDIA/nvidia-container-toolkit#2037.",
+)  # fmt: skip
+
 UNKNOWN_MODEL = _fault(
     "PLN079", "unknown-model", Severity.INFO,
     "The file of a model describes one whose numbers planc cannot tell.",
@@ -198,5 +209,5 @@ UNKNOWN_MODEL = _fault(
 FAULTS = (
     UNREADABLE, UNRECOGNISED, UNKNOWN_KEY, WRONG_VALUE, DUPLICATE_KEY, RENAMED_KEY, REMOVED_KEY, MISPLACED_KEY,
     INERT_KEY, UNRESOLVED_AUTO, MISSING_KEY, DISAGREEING_FILES, UNFILLED_TEMPLATE, MISSING_FILE, OLD_AND_NEW_KEY,
-    CONFLICTING_SETTINGS, UNKNOWN_MODEL,
+    CONFLICTING_SETTINGS, HAMPERED_PODS, UNKNOWN_MODEL,
 )  # fmt: skip

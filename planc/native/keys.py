@@ -23,12 +23,21 @@ class Reader(NamedTuple):
 
     table: its keys; resolvers: those that fill in `auto` for it, by the names that the table has (`hf`, `accelerate`).
     alike: whether names that differ only in `-` and `_` are one; version: the consumer's, where it is stated.
+    has_auto: whether `auto` is a word that somebody has to fill in, not a text like any other; refuses: what stops a
+    file of which a key is none, where that is not the consumer itself.
     """
 
     table: Table
     resolvers: tuple[str, ...] = ()
     alike: bool = False
     version: str | None = None
+    has_auto: bool = True
+    refuses: str | None = None
+
+    @property
+    def refusal(self) -> str:
+        """What becomes of a file with a key that has no place in it."""
+        return self.refuses or f"{self.table.consumer} refuses to start"
 
     @property
     def consumer(self) -> str:
@@ -79,7 +88,8 @@ def _object(node: Map, key: Key, reader: Reader, path: tuple[str, ...]) -> Itera
     for name in key.get("required", ()):
         if node.find(name) is None:
             place = f"`{'.'.join(path)}`" if path else "the file"
-            yield faults.MISSING_KEY.at(_start(node), f"{place} lacks `{name}`", f"{reader.consumer} needs it")
+            label = reader.refuses or f"{reader.consumer} needs it"
+            yield faults.MISSING_KEY.at(_start(node), f"{place} lacks `{name}`", label)
 
 
 def _with_variant(node: Map, key: Key) -> dict[str, Key]:
@@ -113,7 +123,8 @@ def _entry(
 ) -> Iterator[Diagnostic]:
     yield from _old(node, entry, key, reader, path)
     value = entry.value
-    if isinstance(value, Scalar) and value.value == "auto" and "auto" not in key.get("words", ()):
+    is_auto = isinstance(value, Scalar) and value.value == "auto" and reader.has_auto
+    if is_auto and "auto" not in key.get("words", ()):
         if key.get("auto") not in reader.resolvers:
             yield _unresolved(entry, key, outer, reader, path)
         return
@@ -141,7 +152,7 @@ def _unknown(
             yield _removed(entry, removed, reader)
         return  # else the release that is stated has it
     rejected = what == "rejected"
-    harm = f"{table.consumer} refuses to start" if rejected else f"{table.consumer} passes it over without a word"
+    harm = reader.refusal if rejected else f"{table.consumer} passes it over without a word"
     free = [name for name in known if node.find(name) is None]
     near = guesses(entry.name, free) or guesses(entry.name.lower(), free)
     homes = [home for home in homes_of(table, entry.name) if home != path]

@@ -21,7 +21,7 @@ _BY_ENDING = {
 _LINES = ("hostfile",)
 
 #: Endings that a template has behind that of what it makes.
-_OF_TEMPLATES = (".template", ".tmpl", ".example", ".in")
+_OF_TEMPLATES = (".template", "-template", ".tmpl", ".example", ".in")
 
 #: Endings of the files that are looked into in a folder.
 ENDINGS = (*_BY_ENDING, *_LINES, *(ending + more for ending in _BY_ENDING for more in _OF_TEMPLATES))

@@ -41,6 +41,8 @@ def _wrong_type(node: Node, key: Key, name: str) -> Diagnostic | None:
     meant = _meant(node, types)
     if key.get("coerced") and meant is not None:
         return None
+    if meant is None and "string" in types and isinstance(node, Scalar) and _type(node) in ("int", "float", "bool"):
+        meant = f'"{node.span.text}"'
     own, due = _TYPES[_type(node)], either([_TYPES[each] for each in types if each != "null"] or ["null"])
     shown = f"{_short(node)} is {own}" if isinstance(node, Scalar) else f"this is {own}"
     help = (f"write `{meant}`",) if meant is not None else ()

@@ -110,8 +110,8 @@ def test_what_planc_writes_is_read_as_it_was_meant(path: Path, name: str) -> Non
     (other,) = result.plans
     for field in (
         "parallel.tensor", "parallel.pipeline", "parallel.data", "parallel.sequence", "batch.micro",
-        "batch.accumulation", "batch.sequence_length", "optimizer.learning_rate", "optimizer.betas", "optimizer.epsilon",
-        "optimizer.clip", "checkpoint.directory", "checkpoint.every", "shard.stage", "precision", "train.seed",
+        "batch.accumulation", "batch.sequence_length", "optimizer.learning_rate", "optimizer.betas", "optimizer.clip",
+        "optimizer.epsilon", "checkpoint.directory", "checkpoint.every", "shard.stage", "precision", "train.seed",
         "recompute", "model.layers", "model.hidden", "model.kv_heads", "model.ffn", "model.vocab", "model.tied",
     ):  # fmt: skip
         if plan.is_written(field) and (field != "parallel.sequence" or 1 < plan.value("parallel.tensor")):

@@ -1,0 +1,206 @@
+"""Objects of Kubernetes: what they say, what is wrong with their pods, and that no value in them stops planc."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.native.job import judge
+from planc.native.kind import Recognised
+from tests.compiling import file_of, plan_of, read
+from tests.native.judging import (
+    corpus,
+    found_in,
+    is_known_good,
+    judged,
+    loud,
+    plan_text,
+    recognised,
+    with_other_values,
+)
+from tests.shared import shared
+from tests.tables.common import text_of
+from tests.tables.kubernetes import tables
+
+FOLDER = Path(__file__).parent
+PLANS = sorted((FOLDER.parents[1] / "targets" / "kubernetes").glob("ok_*.plan"))
+PYTORCHJOB = (FOLDER / "ok_pytorchjob.yaml").read_text(encoding="utf-8")
+TRAINJOB = (FOLDER / "ok_trainjob.yaml").read_text(encoding="utf-8")
+JOBSET = (FOLDER / "ok_jobset.yaml").read_text(encoding="utf-8")
+
+#: Errors on files that somebody ran, or so it is said, and why they are right.
+TRUE_ERRORS = {
+    # Eight cards are requested, and the limit stands there without a number: the API takes it for 0, and refuses.
+    "kubernetes/aws-samples_awsome-distributed-training--3.test_cases_pytorch_mosaicml-composer_stable-diffusion_"
+    "multi-node_3-1ad51d.yaml-template": {"PLN075"},
+}
+
+
+def test_the_table_is_that_of_the_definitions() -> None:
+    for table in tables(shared("consumers/crds")):
+        path = FOLDER.parents[2] / "planc" / "native" / "tables" / table["consumer"] / f"{table['version']}.json"
+        assert path.read_text(encoding="utf-8") == text_of(table), table["consumer"]
+
+
+def test_the_script_reads_what_a_definition_says(tmp_path: Path) -> None:
+    pod = {"type": "object", "properties": {"containers": {"type": "array", "items": {
+        "type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}}}  # fmt: skip
+    job = {"type": "object", "properties": {"parallelism": {"type": "integer"}, "template": {
+        "type": "object", "properties": {"spec": pod}}}}  # fmt: skip
+    replicated = {"type": "array", "items": {"type": "object", "properties": {"template": {
+        "type": "object", "properties": {"spec": job}}}}}  # fmt: skip
+    for file, name, spec in (
+        (
+            "pytorchjob.yaml",
+            "v1",
+            {"n": {"type": "string", "enum": ["a", "b"]}, "m": {"type": "integer", "minimum": 1}},
+        ),
+        ("trainjob.yaml", "v2", {"x": {"x-kubernetes-int-or-string": True}}),
+        ("ctr.yaml", "v2", {"y": {"type": "object", "additionalProperties": {"type": "boolean"}}}),
+        ("jobset.yaml", "v3", {"replicatedJobs": replicated}),
+    ):
+        schema = {"type": "object", "required": ["spec"], "properties": {
+            "metadata": {"type": "object"}, "spec": {"type": "object", "properties": spec}}}  # fmt: skip
+        version = {"name": name, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        (tmp_path / file).write_text(yaml.safe_dump({"spec": {"versions": [version]}}), encoding="utf-8")
+    made = {table["consumer"]: table for table in tables(tmp_path)}
+    assert (made["pytorchjob"]["version"], made["pytorchjob"]["required"]) == ("v1", ["spec"])
+    rows: dict[str, Any] = made["pytorchjob"]["keys"]["spec"]["keys"]
+    assert rows["n"] == {"types": ["string", "null"], "words": ["a", "b"]}
+    assert rows["m"] == {"types": ["int", "null"], "minimum": 1}
+    assert made["trainjob"]["keys"]["spec"]["keys"]["x"] == {"types": ["int", "string", "null"]}
+    assert made["trainingruntime"]["keys"]["spec"]["keys"]["y"]["values"] == {"types": ["bool", "null"]}
+    assert "items" not in made["pod"]["keys"]["containers"]
+    assert made["container"]["required"] == ["name"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (PYTORCHJOB, ["nodes = 4", "gpus_per_node = 8", 'namespace = "research"', 'OMP_NUM_THREADS = "8"',
+                      'image = "registry.example/train:1"', "walltime = 86400 s"]),
+        (PYTORCHJOB.replace('  nprocPerNode: "8"\n', ""), ["nodes = 4", "gpus_per_node = 8"]),
+        (PYTORCHJOB.replace('nprocPerNode: "8"', "nprocPerNode: auto"), ["nodes = 4", "gpus_per_node = 8"]),
+        (TRAINJOB, ["nodes = 4", "gpus_per_node = 8"]),
+        (TRAINJOB.replace("    numProcPerNode: 8\n", ""), ["nodes = 4", "gpus_per_node = 8"]),
+        (JOBSET, ["nodes = 4", "gpus_per_node = 4"]),
+        (JOBSET.replace("replicas: 1", "replicas: 2"), ["nodes = 8"]),
+    ],
+)  # fmt: skip
+def test_what_a_job_says(text: str, lines: list[str]) -> None:
+    said = plan_text("x.yaml", text).split("\n")
+    assert [line for line in lines if line not in said] == []
+
+
+def test_what_is_not_known_is_not_said() -> None:
+    for text in (
+        PYTORCHJOB.replace("replicas: 3", "replicas: $N"),
+        JOBSET.replace("parallelism: 4", "parallelism: $N"),
+    ):
+        assert "nodes" not in plan_text("x.yaml", text)
+    assert plan_text("x.yaml", f"{TRAINJOB}---\n{TRAINJOB}").strip() in ("", "}"), "two jobs are two plans"
+
+
+def test_json_is_read_as_well() -> None:
+    objects = list(yaml.safe_load_all(TRAINJOB))
+    assert "nodes = 4" in plan_text("job.json", json.dumps(objects[2]))
+    objects[2]["spec"]["trainer"]["numNode"] = 4
+    assert [each.code for each in found_in("job.json", json.dumps(objects[2]))] == ["PLN062"]
+
+
+def test_files_of_other_objects_are_none() -> None:
+    for text in (
+        "apiVersion: v1\nkind: ConfigMap\ndata: {note: PyTorchJob}\n",
+        "apiVersion: batch/v1\nkind: Job\nspec: {template: {spec: {containers: [{name: a, image: b}]}}}\n",
+        "kind: JobSet\nname: none of Kubernetes\n",
+    ):
+        found = recognised("x.yaml", text)
+        assert isinstance(found, Diagnostic)
+        assert found.code == "PLN061"
+
+
+def test_against_a_trainer_beside_it() -> None:
+    """Two files: nanotron's layout of 64 ranks against 32 cards."""
+    text = (FOLDER.parent / "nanotron" / "ok_llama.yaml").read_text(encoding="utf-8")
+    pods, trainer = recognised("job.yaml", PYTORCHJOB), recognised("run.yaml", text)
+    assert isinstance(pods, Recognised)
+    assert isinstance(trainer, Recognised)
+    found = loud(judge([pods, trainer], lambda name, importer: f"no file {name}").diagnostics)
+    assert [(each.code, each.primary.span.source.name) for each in found] == [("PLN102", "run.yaml")]
+    assert "job.yaml" in {label.span.source.name for label in found[0].related}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ('nprocPerNode: "8"', "nprocPerNode: 8", "PLN063"),
+        ("    Worker:", "    worker:", "PLN062"),
+        ("- name: pytorch\n", "- name: trainer\n", "PLN063"),
+        ("restartPolicy: ExitCode", "restartPolicy: exitcode", "PLN063"),
+    ],
+)
+def test_a_fix_leaves_nothing_to_say(old: str, new: str, code: str) -> None:
+    text = PYTORCHJOB.replace(old, new)
+    found = found_in("x.yaml", text)
+    assert {each.code for each in found} == {code}
+    edits = {(edit.span.start, edit.span.end): edit.text for each in found for edit in each.fixes[0].edits}
+    for (start, end), put in sorted(edits.items(), reverse=True):
+        text = f"{text[:start]}{put}{text[end:]}"
+    assert found_in("x.yaml", text) == ()
+
+
+def test_a_help_quotes_the_number() -> None:
+    (found,) = found_in("x.yaml", PYTORCHJOB.replace('nprocPerNode: "8"', "nprocPerNode: 8"))
+    assert found.help == ('write `"8"`',)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [(path, plan.name) for path in PLANS for plan in read(path).plans],
+    ids=lambda each: str(each)[-24:],
+)
+def test_what_planc_writes_is_read_as_it_was_meant(path: Path, name: str) -> None:
+    plan = plan_of(path, name)
+    if not plan.emits("kubernetes"):
+        pytest.skip("the plan is emitted for others")
+    result = judged("kubernetes.yaml", file_of(plan, "kubernetes.yaml"))
+    errors = [each for each in result.diagnostics if each.severity is Severity.ERROR]
+    assert [(each.code, each.message) for each in errors] == []
+    (other,) = result.plans
+    for field in ("cluster.nodes", "cluster.gpus_per_node", "launch.kubernetes.namespace"):
+        if plan.is_written(field):
+            assert other.value(field) == plan.value(field), field
+
+
+@pytest.mark.parametrize("name", ["ok_pytorchjob.yaml", "ok_trainjob.yaml", "ok_jobset.yaml", "ok_job.yaml"])
+def test_no_value_stops_planc(name: str) -> None:
+    text = (FOLDER / name).read_text(encoding="utf-8")
+    for what, other in with_other_values(name, text):
+        for found in found_in(name, other, "kubernetes"):
+            assert found.message, what
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["kind: [", "kind: JobSet\n\tspec: 1\n", "a: &x [*x]\n", "kind: 'x\n", "- 1\n---\n- 2\n", "", "---\n---\n"],
+)
+def test_broken_files_are_told_or_say_nothing(text: str) -> None:
+    found = recognised("x.yaml", f"{text}# PyTorchJob", "kubernetes")
+    assert isinstance(found, Recognised) is (text in ("", "- 1\n---\n- 2\n", "---\n---\n")), found
+    if isinstance(found, Recognised):
+        assert judged("x.yaml", text, "kubernetes").composed.ranges == ()
+
+
+def test_the_corpus() -> None:
+    for row, text in corpus("k8s"):
+        found = recognised(row["file"], text)
+        assert isinstance(found, Recognised), row["file"]
+        assert found.kind.name == "kubernetes", row["file"]
+        errors = {each.code for each in found_in(row["file"], text) if each.severity is Severity.ERROR}
+        if is_known_good(row):
+            assert errors == TRUE_ERRORS.get(row["file"], set()), row["file"]
