@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
-from planc.diagnostics.names import guesses
+from planc.diagnostics.names import all_nearest, by_part
 from planc.native import faults
 from planc.native.tables import Key, Table, precedes
 from planc.native.tree import Entry, Map, Node, Scalar, Seq, data, walk
@@ -154,7 +154,8 @@ def _unknown(
     rejected = what == "rejected"
     harm = reader.refusal if rejected else f"{table.consumer} passes it over without a word"
     free = [name for name in known if node.find(name) is None]
-    near = guesses(entry.name, free) or guesses(entry.name.lower(), free)
+    slips = all_nearest(entry.name, free) or all_nearest(entry.name.lower(), free)
+    near = slips or by_part(entry.name, free)[:3]
     homes = [home for home in homes_of(table, entry.name) if home != path]
     if len(homes) == 1 and not near and entry.name not in _COMMON:
         help = (f"it belongs into `{'.'.join(homes[0])}`" if homes[0] else "it belongs to the top of the file",)
@@ -166,7 +167,7 @@ def _unknown(
     message = f"{reader.consumer} knows no `{entry.name}`{where}"
     found = faults.UNKNOWN_KEY.at(entry.key.span, message, harm, help=advice, fixes=fixes)
     # A key that is like none, and does no more harm than to be passed over, may be the program's own.
-    yield found if near or rejected else found._replace(severity=Severity.WARNING)
+    yield found if slips or rejected else found._replace(severity=Severity.WARNING)
 
 
 def _removed(entry: Entry, removed: Key, reader: Reader) -> Diagnostic:
