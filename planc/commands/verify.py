@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -25,14 +26,20 @@ from planc.commands.reports import hash_of, read_as
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.text import visible
 from planc.evidence import checking, dataset, folder
-from planc.evidence.canonical import Unreadable
+from planc.evidence.canonical import Unreadable, plain
 from planc.evidence.checking import Difference
 from planc.evidence.checkpoints.found import found_of
 from planc.evidence.envelope import is_signed_by
 from planc.evidence.keys import keyid_of, public_key
 from planc.evidence.record import MOST_BYTES, Record, read, statement_in
 from planc.evidence.statement import checkpoint_of, parts_of_plan, report_data
+from planc.manifest import resolved
+from planc.plan.model import Plan
 from planc.version import VERSION
+
+#: A setting that names no file: a number with its unit, or a word.
+_PLAIN_SETTING = re.compile(r"[a-z0-9_.]{1,100}=[A-Za-z0-9_.+-]{1,100}(?: [A-Za-z/]{1,20})?")
+_MOST_SETTINGS = 100
 
 #: Differences of one part that are shown; the others are counted.
 _MOST_SHOWN = 20
@@ -153,9 +160,12 @@ def _compared(
     if options.plan is None:
         yield "plan", "name its file with `--plan`", None
     else:
-        yield "plan", quoted(predicate["plan"]["name"]), _of_plan(predicate, options)
+        differing = list(_of_plan(predicate, options))
+        yield "plan", quoted(predicate["plan"]["name"]), differing
         if predicate["plan"]["settings"] and not options.set:
-            yield "settings", "the record says that `--set` was given, and here it is not", None
+            tried = None if differing else _of_settings(predicate["plan"], options)
+            said = "the record says that `--set` was given, and here it is not"
+            yield "settings", "with those of the record it is the same plan" if tried == () else said, tried
     data = predicate["dataset"].get("folder")
     if options.dataset is None:
         yield "dataset", "name its folder with `--dataset`" if data else "its files were not recorded", None
@@ -249,6 +259,24 @@ def _of_plan(predicate: dict[str, Any], options: argparse.Namespace) -> Iterator
     if (different or options.set) and settings != list(options.set):
         given = " ".join(f"--set {setting}" for setting in settings) or "no `--set`"
         yield Difference("settings", f"the record was made with {visible(given)}")
+
+
+def _of_settings(recorded: dict[str, Any], options: argparse.Namespace) -> tuple[Difference, ...] | None:
+    """Whether a plan that is as recorded is the same with the settings of the record, which may be invented.
+
+    None if one of them is more than a number or a word: what a record says opens no file.
+    """
+    settings = tuple(recorded["settings"])
+    if _MOST_SETTINGS < len(settings) or any("=" in each and not _PLAIN_SETTING.fullmatch(each) for each in settings):
+        return None
+    found: tuple[Plan, ...] = ()
+    if all("=" in setting for setting in settings):
+        found = judge(Files(), options.plan, settings).plans
+    if any(plain(resolved(plan)) == recorded["resolved"] for plan in found if plan.name == recorded["name"]):
+        return ()
+    given = " ".join(f"--set {setting}" for setting in settings)
+    told = f"the plan is as recorded without them, and would not be with the record's {visible(given)}"
+    return (Difference("settings", told),)
 
 
 def _as_text(outcome: Outcome) -> str:
