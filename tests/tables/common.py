@@ -115,6 +115,8 @@ def _of_choices(values: Any) -> Row:
     """Words, or a range of whole numbers without gaps."""
     if all(isinstance(value, str) for value in values):
         return {"types": ["string"], "words": list(dict.fromkeys(values))}
+    if all(isinstance(value, bool) for value in values):
+        return {"types": ["bool"]}
     assert all(type(value) is int for value in values), values
     assert sorted(set(values)) == list(range(min(values), max(values) + 1)), values
     return {"types": ["int"], "minimum": min(values), "maximum": max(values)}

@@ -64,7 +64,7 @@ def check(place: str, row: Row, table: Row) -> None:
     assert all(isinstance(word, str) for word in row.get("words", ())), place
     assert set(row.get("folded", ())) <= set(row.get("words", ())), place
     assert not set(row.get("words", ())) & set(row.get("removed_words", ())), place
-    assert set(row.get("required", ())) <= set(row.get("keys", ())), place
+    assert "keys" not in row or set(row.get("required", ())) <= set(row["keys"]), place
     assert "renamed" not in row or is_known(table, row["renamed"]), (place, row.get("renamed"))
     if "same" in row:
         beside = at(table, f"{place.rpartition('.')[0]}.{row['same']}" if "." in place else row["same"])
