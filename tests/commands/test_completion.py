@@ -18,7 +18,7 @@ from planc.commands import completion
 from planc.commands.completing import _OF_METAVAR, _OF_OPTION, PATHS, answers
 from planc.commands.completion import SHELLS
 from planc.commands.files import Files
-from planc.commands.main import COMMANDS
+from planc.commands.main import COMMANDS, module_of
 from planc.compiler import analyse
 from planc.kinds import all_kinds
 from planc.plan.schema import SECTIONS
@@ -164,7 +164,7 @@ def test_every_option_of_the_help_is_proposed(command: str, tmp_path: Path) -> N
 def taking_values() -> Iterator[tuple[str, str]]:
     """Command and argument, as the tables of `completing` call it, of each argument that takes a value."""
     for command in COMMANDS:
-        parser: argparse.ArgumentParser = import_module(f"planc.commands.{command}").parser()
+        parser: argparse.ArgumentParser = import_module(module_of(command)).parser()
         for action in parser._actions:
             if action.nargs != 0 and action.choices is None and action.dest != "words":
                 yield command, f"{' '.join(action.option_strings)} {action.metavar}".strip()
