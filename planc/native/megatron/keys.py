@@ -46,17 +46,25 @@ def _are_one(arguments: Map, found: Diagnostic) -> bool:
 
 def _as_words(entry: Entry, row: Key) -> Entry:
     """An entry with the value that the parser gets, as the row describes it; what is not known may be anything."""
-    value, types = value_of(entry), row.get("types", ())
-    if "nargs" in row:
-        words = words_of(entry)
-        if words is not None:
-            return entry._replace(value=Seq(entry.value.span, tuple(Scalar(entry.value.span, word) for word in words)))
+    value, types, span = value_of(entry), row.get("types", ()), entry.value.span
+    words = words_of(entry)
+    if words is not None and isinstance(entry.value, Seq):
+        value = ",".join(words)  # the runner makes one word of a list of YAML's
+        words = (value,)
+        entry = entry._replace(value=Scalar(span, value))
+    in_brackets = isinstance(value, str) and value[:1] == "[" and words is not None and 1 < len(words)
+    if words is not None and ("nargs" in row or in_brackets):
+        return entry._replace(value=Seq(span, tuple(Scalar(span, word) for word in words)))
+    if isinstance(entry.value, Map):
+        return entry
     if value is None:
-        return entry._replace(value=Scalar(entry.value.span, PLACEHOLDER))
+        return entry._replace(value=Scalar(span, PLACEHOLDER))
     if "flag" in row and value in (False, *_ON):  # false has a message of its own
-        return entry._replace(value=Scalar(entry.value.span, True))
+        return entry._replace(value=Scalar(span, True))
+    if "flag" not in row and value == "true":  # the runner writes no value then
+        return entry._replace(value=Scalar(span, True))
     if "string" in types and not isinstance(value, (bool, str)):
-        return entry._replace(value=Scalar(entry.value.span, str(value)))
+        return entry._replace(value=Scalar(span, str(value)))
     return entry
 
 
@@ -64,6 +72,11 @@ def _valued_flags(arguments: Map, rows: dict[str, Key]) -> Iterator[Diagnostic]:
     """Flags that take no value and have one, and whole numbers that are written as the parser reads none."""
     for entry in arguments.entries:
         row, value = rows.get(entry.name, {}), value_of(entry)
+        if row and isinstance(entry.value, Scalar) and entry.value.value is None:
+            message = f"`{entry.name}` has no value"
+            help = ("write `true`",) if "flag" in row else ("write one, or leave the flag out",)
+            label = f"Megatron is given `{entry.name} null`, and refuses"
+            yield faults.WRONG_VALUE.at(entry.span, message, label, help=help)
         if "flag" in row and value is False:
             message = f"`{entry.name}` takes no value"
             help = ("leave it out, or write `true`",)
