@@ -32,7 +32,7 @@ from planc.targets._kubernetes_pod import (
 )
 from planc.targets._kubernetes_text import documents
 from planc.targets._launch import check_launch
-from planc.targets._record import NO_RECORD, check_record
+from planc.targets._record import NO_RECORD, check_record, record_files
 from planc.targets.target import EmittedFile, Target
 
 _TEXTS = Type("list", item=TEXT)
@@ -50,8 +50,8 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
 
 
 def emit(plan: Plan, facts: Facts) -> tuple[EmittedFile, ...]:
-    """`kubernetes.yaml`."""
-    return (EmittedFile("kubernetes.yaml", documents(objects(plan, job_of(plan, facts)))),)
+    """`kubernetes.yaml`; with `evidence`, what makes the record too, which pods get a copy of."""
+    return (EmittedFile("kubernetes.yaml", documents(objects(plan, job_of(plan, facts)))), *record_files(plan))
 
 
 TARGET = Target(
