@@ -228,6 +228,7 @@ _OF_METAVAR: dict[str, _Finder] = {
     "FILE": lambda place, current: (PLANS,),
     "FILE|DIR": lambda place, current: (PLANS,),
     "FILE|DIR|-": lambda place, current: (PLANS,),
+    "FILE|-": lambda place, current: (FILES,),
     "PLAN|LOG": lambda place, current: (FILES,),
     "DIR": lambda place, current: (FOLDERS,),
     "T": _targets,
@@ -251,4 +252,6 @@ _OF_OPTION: dict[str, _Finder] = {
     "--config FILE": lambda place, current: (FILES,),
     "--baseline FILE": lambda place, current: (FILES,),
     "--stdin-filename NAME": lambda place, current: (PLANS,),
+    "--cluster FILE[:NAME]": lambda place, current: (PLANS, *_cards(place, current)),
+    "--model FILE[:NAME]": lambda place, current: (FILES, *_models(place, current)),
 }

@@ -90,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
         "for is listed at its end. `planc lint` judges the plan. Exit status: 0 (warnings allowed), 1 the files have "
         "errors or disagree, and nothing is written, 2 the plan cannot be written.",
     )
-    made.add_argument("files", nargs="+", metavar="FILE", help="the files of one job, or - for standard input")
+    made.add_argument("files", nargs="+", metavar="FILE|-", help="the files of one job, or - for standard input")
     made.add_argument("-o", "--output", metavar="PLAN", help="write the plan to this file; default: standard output")
     made.add_argument("--force", action="store_true", help="overwrite that file")
     made.add_argument("--kind", choices=kind_names(), metavar="KIND", help=f"what they are: {', '.join(kind_names())}")

@@ -13,7 +13,7 @@ from tests.commands.cli import CLEAN, planc
 NEEDED = {
     "explain": ["a.plan"], "completion": ["bash"], "calibrate": ["a.plan", "a.log"],
     "attest": ["a.plan", "--checkpoint", "a", "-o", "a.json"], "verify": ["a.json"],
-    "record": ["diff", "a.json", "b.json"],
+    "record": ["diff", "a.json", "b.json"], "import": ["a.json"],
 }  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from tests.commands.terminal import Terminal
 FREE = {
     "--against REVISION", "--dataset-digest DIGEST", "--global-batch N", "--gpus N", "--gpus-per-node N",
     "--network SPEED", "--sequence-length N", "--rank LIST", "--skip STEPS", "--step-time TIME", "--tokens AMOUNT",
+    "--world N",
 }  # fmt: skip
 
 FORMATS = ("concise", "github", "gitlab", "json", "junit", "sarif", "text")
@@ -63,6 +64,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["no-command", ""], []),
         (["lint", ""], [":plans"]),
         (["lint", "a.plan", "b"], [":plans"]),
+        (["import", "a.json", ""], [":files"]),
+        (["import", "--cluster", "h200"], [":plans", "h200-sxm-141gb"]),
+        (["lint", "--model", "llama-3-8b"], [":files", "llama-3-8b"]),
         (["lint", "--output-format", "s"], ["sarif"]),
         (["lint", "--output-format=gi"], ["--output-format=github", "--output-format=gitlab"]),
         (["lint", "--color", ""], ["auto", "always", "never"]),
