@@ -163,7 +163,7 @@ def _unknown(
         return
     where = f" in `{'.'.join(path)}`" if path else ""
     advice = (f"did you mean {either([f'`{name}`' for name in near])}?",) if near else ()
-    fixes = tuple(Fix(f"write `{name}`", (Edit(entry.key.span, _as_key(entry, name)),), safe=False) for name in near)
+    fixes = tuple(Fix(f"write `{name}`", (Edit(entry.key.span, as_key(entry, name)),), safe=False) for name in near)
     message = f"{reader.consumer} knows no `{entry.name}`{where}"
     found = faults.UNKNOWN_KEY.at(entry.key.span, message, harm, help=advice, fixes=fixes)
     # A key that is like none, and does no more harm than to be passed over, may be the program's own.
@@ -248,7 +248,7 @@ def _plain(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _as_key(entry: Entry, name: str) -> str:
+def as_key(entry: Entry, name: str) -> str:
     """A name as the file writes keys: in the quotes of the one that it replaces."""
     quote = entry.key.span.text[:1]
     return f"{quote}{name}{quote}" if quote in ('"', "'") else name

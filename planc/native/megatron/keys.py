@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planc.diagnostics.diagnostic import Diagnostic, Severity
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Severity
 from planc.diagnostics.names import slip
 from planc.native import faults, keys
 from planc.native.megatron.flags import number_of, value_of, words_of
@@ -14,6 +14,9 @@ from planc.native.tree import PLACEHOLDER, Entry, Map, Scalar, Seq
 #: Texts that stand for a flag without a value.
 _ON = ("true", "True")
 
+#: Unknown flags for which a known one is looked for: a file of thousands is none of Megatron.
+_MOST_GUESSED = 40
+
 #: What the table says of a flag that the parser takes and forgets.
 _EMPTY = "it has no effect"
 
@@ -22,20 +25,30 @@ def check(arguments: Map) -> Iterator[Diagnostic]:
     """Everything that Megatron's parser would not take. Scripts have flags of their own, and later releases new ones:
     a flag that is unknown, and no slip of a known one, is a warning.
     """
-    table = load_table("megatron")
-    entries = tuple(_as_words(entry, table.keys.get(entry.name, {})) for entry in arguments.entries)
-    yield from _valued_flags(arguments, table.keys)
-    for found in keys.check(Map(arguments.span, entries), keys.Reader(table)):
-        if found.code == faults.UNKNOWN_KEY.code:
-            name = found.primary.span.text.strip("'\"")
-            if slip(name, table.keys) is None:
-                help = ("nothing, if the script that is called has a flag of this name",)
-                found = found._replace(severity=Severity.WARNING, help=help, fixes=())
-        elif found.code == faults.RENAMED_KEY.code and found.help == (_EMPTY,):
+    reader = keys.Reader(load_table("megatron"))
+    rows, removed = reader.table.keys, reader.table.removed
+    known = [entry for entry in arguments.entries if entry.name in rows or entry.name in removed]
+    entries = tuple(_as_words(entry, rows.get(entry.name, {})) for entry in known)
+    yield from _valued_flags(arguments, rows)
+    unknown = [entry for entry in arguments.entries if entry.name not in rows and entry.name not in removed]
+    for at, entry in enumerate(unknown):
+        yield _unknown(entry, slip(entry.name, rows) if at < _MOST_GUESSED else None, reader.consumer)
+    for found in keys.check(Map(arguments.span, entries), reader):
+        if found.code == faults.RENAMED_KEY.code and found.help == (_EMPTY,):
             found = found._replace(severity=Severity.INFO)
         elif found.code == faults.OLD_AND_NEW_KEY.code and _are_one(arguments, found):
             found = found._replace(severity=Severity.WARNING)
         yield found
+
+
+def _unknown(entry: Entry, near: str | None, consumer: str) -> Diagnostic:
+    """A flag that the table has not: a slip of another, or one of which this version knows nothing."""
+    found = faults.UNKNOWN_KEY.at(entry.key.span, f"{consumer} knows no `{entry.name}`", "Megatron refuses to start")
+    if near is None:
+        help = ("nothing, if the script that is called has a flag of this name",)
+        return found._replace(severity=Severity.WARNING, help=help)
+    fixes = (Fix(f"write `{near}`", (Edit(entry.key.span, keys.as_key(entry, near)),), safe=False),)
+    return found._replace(help=(f"did you mean `{near}`?",), fixes=fixes)
 
 
 def _are_one(arguments: Map, found: Diagnostic) -> bool:
