@@ -78,7 +78,8 @@ def _read(files: Files, names: list[str]) -> tuple[list[Source], list[Diagnostic
 def _name(options: argparse.Namespace, job: Job) -> str:
     """The plan's name: that of its file, else that of the first file that was read."""
     path = options.output or job.files[0].tree.source.name
-    return os.path.basename(path).partition(".")[0] or "imported"
+    name = os.path.basename(path).partition(".")[0]
+    return name if name and name.isprintable() and not name.startswith("<") else "imported"
 
 
 def parser() -> argparse.ArgumentParser:

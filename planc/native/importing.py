@@ -90,6 +90,9 @@ def _missing(
 ) -> Iterator[str]:
     """Lines for the fields that a plan has to have, or has a default for that the files' consumers need not share."""
     kind = _kind_at(path)
+    section = next((field for field in SECTIONS["plan"] if path == (field.name,)), None)
+    if section is not None and word is None and section.name in job.withheld and _matters(job, section):
+        yield f"no file says which {section.name} it is; `{section.default}` if the word is left out"
     if path in (("model",), ("cluster",)) and word is not None:
         return  # the block that it refers to has them
     for field in SECTIONS.get(kind, ()):

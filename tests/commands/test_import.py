@@ -145,6 +145,12 @@ def test_a_file_of_each_kind(kind: str, folder: Path, capsys: pytest.CaptureFixt
     assert not [code for code in codes(analysis) if code.startswith("PLN00")], plan
 
 
+def test_a_section_whose_word_nobody_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "ds.json").write_text('{"zero_optimization": {"stage": 2}, "gradient_clipping": 1.0}')
+    text = imported(capsys, "ds.json")
+    assert "# no file says which optimizer it is; `adamw` if the word is left out" in text
+
+
 def test_who_reads_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "ds.json").write_text('{"train_batch_size": "auto", "zero_optimization": {"stage": 2}}')
     for trainer in ("hf", "accelerate"):
@@ -156,7 +162,16 @@ def test_who_reads_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_standard_input(folder: Path) -> None:
     outcome = planc("import", "-", cwd=folder, stdin=DEEPSPEED.encode())
     assert outcome.returncode == 0
+    assert "plan imported {" in outcome.stdout
     assert "stage = 3" in outcome.stdout
+
+
+def test_a_name_that_does_not_print_is_none_of_a_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a\x1b[2J.json").write_text(DEEPSPEED)
+    text = imported(capsys, "a\x1b[2J.json")
+    assert "plan imported {" in text
+    assert "\x1b" not in text
+    assert analysis_of(text).plans
 
 
 def test_files_that_disagree_give_no_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -261,6 +261,7 @@ def _conflicts(root: Map) -> Iterator[Diagnostic]:
         if first is not None and second is not None:
             yield both(first, second, f"`{other}` beside `{one}`", harm, f"remove `{one}` or `{other}`")
     yield from _eight_bits(root, harm)
+    yield from _loading(root, harm)
     if all(root.find(name) is None for name in ("datasets", "pretraining_dataset")):
         at = root.find("base_model")
         if at is not None:
@@ -273,8 +274,7 @@ def _eight_bits(root: Map, harm: str) -> Iterator[Diagnostic]:
     word = root.value("optimizer")
     if config is None or optimizer is None or not isinstance(word, str) or "8bit" not in word:
         return
-    versions = (root.value("fsdp_version"), config.value("fsdp_version"), config.value("version"))
-    version = next((str(each) for each in versions if each), "1")
+    version = _version(root, config)
     offload = truthy(config, "offload_params") or truthy(config, "fsdp_offload_params")
     if version == "2" and word in _EIGHT_BIT:
         help = ("write `optimizer: adamw_torch_8bit`",)
@@ -284,6 +284,29 @@ def _eight_bits(root: Map, harm: str) -> Iterator[Diagnostic]:
     elif version != "2" and offload is not None:
         help = ("write `optimizer: adamw_torch_fused`, or do not offload",)
         yield both(offload, optimizer, f"`optimizer: {word}` beside `{offload.name}`", harm, *help)
+
+
+def _version(root: Map, config: Map) -> str:
+    """The version of FSDP; without one it is the first."""
+    versions = (root.value("fsdp_version"), config.value("fsdp_version"), config.value("version"))
+    return next((str(each) for each in versions if each), "1")
+
+
+def _loading(root: Map, harm: str) -> Iterator[Diagnostic]:
+    """Weights that one rank loads for all."""
+    config, bits = root.map("fsdp_config"), truthy(root, "load_in_4bit")
+    if config is None:
+        return
+    sparing = truthy(config, "cpu_ram_efficient_loading") or truthy(config, "fsdp_cpu_ram_efficient_loading")
+    synced = config.find("sync_module_states") or config.find("fsdp_sync_module_states")
+    if sparing is None:
+        return
+    is_second = _version(root, config) == "2"
+    if is_second and bits is not None:
+        yield both(bits, sparing, f"`{sparing.name}` beside `load_in_4bit` under FSDP2", harm, "set it to `false`")
+    if not is_second and synced is not None and isinstance(synced.value, Scalar) and synced.value.value is False:
+        label = "all ranks but the first would train on random weights"
+        yield both(sparing, synced, f"`{sparing.name}` without `{synced.name}`", label, f"write `{synced.name}: true`")
 
 
 KIND = Kind(
