@@ -34,6 +34,9 @@ _NPROC_WORDS = ("auto", "cpu", "gpu")
 _POLICIES = {PYTORCHJOB: ("Always", "OnFailure", "Never", "ExitCode"), JOB: ("OnFailure", "Never")}
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 
+#: An amount of memory or cores, as the API reads it.
+_QUANTITY = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+\.?\d*)?", re.ASCII)
+
 #: The rule that says the same of a plan.
 _SHARED_MEMORY = Fault("PLN624", "scarce-shared-memory", Severity.WARNING, "")
 
@@ -42,11 +45,16 @@ def check_version(kind: str, root: Map) -> Iterator[Diagnostic]:
     """A version of the API that planc, and today's operator, does not serve."""
     entry = root.find("apiVersion")
     due = "/".join(GROUPS[kind])
-    if entry is not None and isinstance(entry.value, Scalar) and root.value("apiVersion") not in (due, None):
+    help = (f"write `apiVersion: {due}`",)
+    if entry is None:
+        at = root.find("kind")
+        if at is not None:
+            yield faults.MISSING_KEY.at(at.key.span, f"a {kind} lacks `apiVersion`", "the API refuses it", help=help)
+    elif root.value("apiVersion") != due and not (isinstance(entry.value, Scalar) and entry.value.is_placeholder):
         fix = Fix(f"write `{due}`", (Edit(entry.value.span, due),), safe=False)
+        fixes = (fix,) if isinstance(entry.value, Scalar) else ()
         message = f"{kind} is served as `{due}`"
-        help = (f"write `apiVersion: {due}`",)
-        yield faults.WRONG_VALUE.at(entry.value.span, message, "no such version", help=help, fixes=(fix,))
+        yield faults.WRONG_VALUE.at(entry.value.span, message, "no such version", help=help, fixes=fixes)
 
 
 def check_pytorchjob(root: Map, pods: tuple[Pods, ...]) -> Iterator[Diagnostic]:
@@ -115,6 +123,7 @@ def _check_roles(root: Map) -> Iterator[Diagnostic]:
         yield faults.MISSING_KEY.at(elastic.key.span, message, "the API refuses it", help=("name the pods `Worker`",))
     if elastic is not None and isinstance(elastic.value, Map):
         yield from _check_bounds(elastic.value)
+        yield from _check_master(elastic.value, roles)
 
 
 def _check_bounds(elastic: Map) -> Iterator[Diagnostic]:
@@ -124,6 +133,23 @@ def _check_bounds(elastic: Map) -> Iterator[Diagnostic]:
         related = (Label(most.value.span, f"{high} at most"),)
         message = f"at least {low} replicas, and at most {high}"
         yield faults.CONFLICTING_SETTINGS.at(least.value.span, message, "torchrun does not start", related=related)
+
+
+def _check_master(elastic: Map, roles: Map) -> Iterator[Diagnostic]:
+    """A master beside the workers of an elastic job, whose bounds are the number of workers unless they are said."""
+    master, workers = roles.find("Master"), roles.map("Worker")
+    if master is None or workers is None:
+        return
+    counted, most = workers.find("replicas"), elastic.find("maxReplicas")
+    count = 1 if counted is None else whole(counted)
+    limit = count if most is None else whole(most)
+    if count is None or limit is None or not 0 < limit <= count:
+        return
+    place = most.value.span if most is not None else counted.value.span if counted is not None else None
+    related = (Label(place, plural(limit, "node") + " at most"),) if place is not None else ()
+    message = f"{plural(count + 1, 'pod')} of an elastic job of at most {limit}"
+    help = ("leave `Master` out: one of the workers leads",)
+    yield faults.CONFLICTING_SETTINGS.at(master.key.span, message, "one has to wait", related=related, help=help)
 
 
 def _check_containers(pods: Pods) -> Iterator[Diagnostic]:
@@ -171,7 +197,10 @@ def check_pods(pods: Pods, said: Number | None) -> Iterator[Diagnostic]:
     main = pods.main
     for container in (*maps(pods.spec, "containers"), *maps(pods.spec, "initContainers")):
         yield from check_cards(container, "resources")
+        yield from check_amounts(container, "resources")
         yield from _check_variables(container)
+    for volume in maps(pods.spec, "volumes"):
+        yield from _check_amount(volume.find("emptyDir", "sizeLimit"))
     if main is None:
         return
     cards = cards_of(main)
@@ -226,6 +255,27 @@ def check_cards(container: Map, path: str) -> Iterator[Diagnostic]:
         yield faults.CONFLICTING_SETTINGS.at(
             entry.value.span, message, "the API refuses it: they have to be equal", related=related, help=help
         )
+
+
+def check_amounts(container: Map, path: str) -> Iterator[Diagnostic]:
+    """Amounts of memory, cores and devices that are none; of cards more is told."""
+    for kind in ("limits", "requests"):
+        resources = container.map(path, kind)
+        for entry in resources.entries if resources is not None else ():
+            if not entry.name.endswith("/gpu"):
+                yield from _check_amount(entry)
+
+
+def _check_amount(entry: Entry | None) -> Iterator[Diagnostic]:
+    value = entry.value.value if entry is not None and isinstance(entry.value, Scalar) else None
+    if entry is None or not isinstance(value, str) or _QUANTITY.fullmatch(value):
+        return
+    unit = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?", value.strip(), re.IGNORECASE)
+    meant = f"{unit[1]}{unit[2].upper()}i" if unit is not None else None
+    fixes = (Fix(f"write `{meant}`", (Edit(entry.value.span, meant),), safe=False),) if meant is not None else ()
+    help = (f"write `{meant or '64Gi'}`",)
+    message = f"`{entry.name}` cannot be `{value[:40]}`"
+    yield faults.WRONG_VALUE.at(entry.value.span, message, "no amount: the API refuses it", help=help, fixes=fixes)
 
 
 def _is_empty(node: Node) -> bool:
@@ -336,6 +386,7 @@ def check_trainjob(root: Map) -> Iterator[Diagnostic]:
     if trainer is None:
         return
     yield from check_cards(trainer, "resourcesPerNode")
+    yield from check_amounts(trainer, "resourcesPerNode")
     yield from _check_variables(trainer)
     cards, processes = (
         cards_of(trainer, "resourcesPerNode"),

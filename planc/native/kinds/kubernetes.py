@@ -55,10 +55,13 @@ def _containers(root: Map) -> Iterator[Map]:
 
 
 def _kind_of(root: Map) -> str | None:
-    """The kind of an object, if it is one of those that planc knows, of whichever version."""
+    """The kind of an object, if it is one of those that planc knows, of whichever version or of none."""
     kind, version = root.value("kind"), root.value("apiVersion")
     known = GROUPS.get(kind) if isinstance(kind, str) else None
-    return kind if known is not None and str(version).startswith(f"{known[0]}/") else None
+    if known is None or (isinstance(version, str) and version.partition("/")[0] == known[0]):
+        return kind if known is not None else None
+    is_another = isinstance(version, str) and "/" in version
+    return kind if kind != JOB and not is_another and root.find("spec") is not None else None
 
 
 def read(tree: Tree, options: Options) -> Content:

@@ -49,8 +49,10 @@ def test_the_table_is_that_of_the_definitions() -> None:
 
 def test_the_script_reads_what_a_definition_says(tmp_path: Path) -> None:
     pod = {"type": "object", "properties": {"containers": {"type": "array", "items": {
-        "type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}}}  # fmt: skip
-    job = {"type": "object", "properties": {"parallelism": {"type": "integer"}, "template": {
+        "type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string"}, "terminationMessagePath": {"type": "string"}}}}}}  # fmt: skip
+    job = {"type": "object", "properties": {
+        "completionMode": {"type": "string"}, "template": {
         "type": "object", "properties": {"spec": pod}}}}  # fmt: skip
     replicated = {"type": "array", "items": {"type": "object", "properties": {"template": {
         "type": "object", "properties": {"spec": job}}}}}  # fmt: skip
@@ -75,7 +77,12 @@ def test_the_script_reads_what_a_definition_says(tmp_path: Path) -> None:
     assert rows["m"] == {"types": ["int", "null"], "minimum": 1}
     assert made["trainjob"]["keys"]["spec"]["keys"]["x"] == {"types": ["int", "string", "null"]}
     assert made["trainingruntime"]["keys"]["spec"]["keys"]["y"]["values"] == {"types": ["bool", "null"]}
-    assert "items" not in made["pod"]["keys"]["containers"]
+    assert made["jobset"]["keys"]["spec"]["keys"]["replicatedJobs"]["items"]["keys"]["template"]["keys"] == {
+        "spec": {"types": ["object", "null"], "unknown": "open"}
+    }
+    assert made["pod"]["keys"]["containers"]["items"] == {
+        "types": ["object", "null"], "unknown": "open", "required": ["name"],
+    }  # fmt: skip
     assert made["container"]["required"] == ["name"]
 
 
@@ -177,6 +184,7 @@ def test_what_planc_writes_is_read_as_it_was_meant(path: Path, name: str) -> Non
             assert other.value(field) == plan.value(field), field
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ok_pytorchjob.yaml", "ok_trainjob.yaml", "ok_jobset.yaml", "ok_job.yaml"])
 def test_no_value_stops_planc(name: str) -> None:
     text = (FOLDER / name).read_text(encoding="utf-8")
