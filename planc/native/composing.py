@@ -54,6 +54,9 @@ class Parts(NamedTuple):
     gpu: str | None = None
 
 
+#: The field that names the targets.
+_EMIT = "emit"
+
 #: No part: the files say everything.
 NOTHING = Parts()
 
@@ -82,11 +85,12 @@ def compose(
 ) -> Composed:
     """The plan that says so. Of several values of one field, the first that is not assumed; a section's word before
     what stands in it. A field of a section whose word nobody says, and which has no default, is left out.
+    `emit.NAME.OPTION` is an option of one of the targets.
     """
     chosen: dict[str, Said] = {}
     for each in said:
         known = chosen.get(each.path)
-        if known is None or (known.assumed and not each.assumed):
+        if known is None or (known.assumed and not each.assumed) or (each.wins and not known.wins):
             chosen[each.path] = each
     writer = _Writer(remarks)
     for used in parts.uses:
@@ -95,10 +99,11 @@ def compose(
     writer.add("\n" if parts.uses or parts.blocks else "")
     writer.line(f"plan {name if is_plain(name) else quoted(name)} {{")
     tree = _tree(chosen, parts)
+    options = tree.inside.pop(_EMIT, _Branch())
     _wordless(tree, "plan")
     if targets:
-        tree.inside["emit"] = _Branch()
-        tree.inside["emit"].reference = f"[{', '.join(targets)}]"
+        tree.inside[_EMIT] = _Branch()
+        tree.inside[_EMIT].inside.update({target: options.inside.get(target, _Branch()) for target in targets})
     writer.section((), tree)
     writer.line("}")
     return writer.done(name)
@@ -182,6 +187,9 @@ class _Writer:
         self._depth -= 1
 
     def _entry(self, path: tuple[str, ...], name: str, branch: _Branch) -> None:
+        if path == (_EMIT,):
+            self._targets(branch.inside)
+            return
         said, reference = branch.said, branch.reference
         remark = "" if said is None else self._remarks.beside(said)
         behind = f"  # {remark}" if remark else ""
@@ -195,6 +203,20 @@ class _Writer:
         self.section(path, branch)
         self.line("}")
         self._note(said, start, start + len(name) + 3, start + len(name) + len(head), self._at - 1)
+
+    def _targets(self, chosen: dict[str, _Branch]) -> None:
+        """Adds the list of targets, each with its options."""
+        self.add(f"{'  ' * self._depth}{_EMIT} = [")
+        for at, (target, branch) in enumerate(chosen.items()):
+            self.add(f"{', ' if at else ''}{target}")
+            said = [each.said for each in branch.inside.values() if each.said is not None]
+            for number, each in enumerate(said):
+                name = each.path.rpartition(".")[2]
+                self.add("  " if number else " { ")
+                start = self.add(f"{name} = {each.text}")
+                self._note(each, start, start + len(name) + 3, self._at, None)
+            self.add(" }" if said else "")
+        self.add("]\n")
 
     def _note(self, said: Said | None, start: int, value: int, end: int, reach: int | None) -> None:
         if said is not None:

@@ -9,7 +9,7 @@ from planc.compiler import Skipped, by_rules
 from planc.diagnostics.diagnostic import Diagnostic, in_order
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
-from planc.native import faults, keys, together
+from planc.native import capacity, faults, keys, together
 from planc.native.composing import Composed, Parts, compose
 from planc.native.kind import Content, Options, Recognised, Said
 from planc.native.returning import Way
@@ -88,6 +88,7 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     contents = [content_of(file, options) for file in files]
     found = [each for content in contents for each in content.diagnostics]
     said = [each for content in contents for each in content.said]
+    said.extend(_backends(files))
     found.extend(together.check(files, contents))
     composed = compose(said, targets_of(files), "job", beside.parts)
     withheld = frozenset.intersection(*(frozenset(file.kind.withheld) for file in files)) if files else frozenset()
@@ -95,13 +96,33 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     partial = Partial(withheld, beside.world)
     targets = Targets(target_names(), _options)
     resolved = resolve((composed.source,), load, targets, beside.settings, None, house, partial)
-    way = Way(composed, {file.tree.source: file.tree.format for file in given}, given[0].tree.source)
+    found.extend(_against_cluster(said, load, beside, targets))
+    way = Way(composed, {file.tree.source: _format(file) for file in given}, given[0].tree.source)
     # What a kind has said of a value, the language need not say again.
     told = [each.primary.span for each in found]
     found.extend(each for each in way.all(resolved.diagnostics) if not any(map(each.primary.span.overlaps, told)))
     return Job(
         tuple(given), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
     )  # fmt: skip
+
+
+def _against_cluster(said: Sequence[Said], load: Load, beside: Beside, targets: Targets) -> Iterator[Diagnostic]:
+    """What files ask of the cluster that the command line names, and it does not have."""
+    if beside.parts.cluster is None:
+        return
+    text = compose((), (), "cluster", beside.parts).source
+    for plan in resolve((text,), load, targets, (), None, None, Partial()).plans:
+        yield from capacity.check(said, plan, text)
+
+
+def _backends(files: Sequence[Recognised]) -> Iterator[Said]:
+    """DeepSpeed as the backend of trainers that have several, where a configuration of it stands beside their files."""
+    config = next((file.tree.root for file in files if file.kind.name == "deepspeed"), None)
+    if config is not None:
+        start = config.span._replace(end=min(config.span.end, config.span.start + 1))
+        for target in targets_of(files):
+            if any(option.name == "backend" for option in load_target(target).options):
+                yield Said(f"emit.{target}.backend", "deepspeed", start, start, "deepspeed", assumed=True)
 
 
 def laid_over(files: Sequence[Recognised]) -> tuple[Recognised, ...]:
@@ -167,6 +188,11 @@ def gaps(file: Recognised) -> Iterator[Diagnostic]:
 def targets_of(files: Sequence[Recognised]) -> tuple[str, ...]:
     """The trainers and launchers that read the files, each once."""
     return tuple(dict.fromkeys(target for file in files for target in file.kind.targets))
+
+
+def _format(file: Recognised) -> str:
+    """How a file writes a setting: as its format does, and a script as an option."""
+    return "shell" if file.kind.name == "shell" else file.tree.format
 
 
 def _options(name: str) -> tuple[Field, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
-from planc.native import faults
+from planc.native import faults, held
 from planc.native.kind import Content, Recognised, Said
 from planc.native.tree import Map, Node, Seq
 from planc.source import Span
@@ -21,6 +21,7 @@ def check(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[
             names.update(_names(root, ()))
     yield from _disagreements([each for content in contents for each in content.said], names)
     yield from _clipping(files, contents)
+    yield from held.check({file.kind.name: file.tree.root for file in files if file.tree.root is not None})
 
 
 def _names(node: Node, path: tuple[str, ...]) -> Iterator[tuple[Span, str]]:
@@ -46,7 +47,9 @@ def _disagreements(said: Sequence[Said], names: dict[Span, str]) -> Iterator[Dia
     first: dict[str, Said] = {}
     for each in sorted(said, key=lambda each: each.assumed):
         known = first.setdefault(each.path, each)
-        if known is each or known.assumed or known.entry.source is each.entry.source or _alike(known.text, each.text):
+        if known is each or known.assumed or known.wins or each.wins:
+            continue
+        if known.entry.source is each.entry.source or _alike(known.text, each.text):
             continue
         one, other = names.get(known.entry, known.key), names.get(each.entry, each.key)
         if each.assumed:

@@ -18,6 +18,12 @@ LAYER_CLASSES: dict[str, str] = {
     "starcoder2": "Starcoder2DecoderLayer",
 }  # fmt: skip
 
+#: Classes of layers that see, which no model of text alone has (transformers 5.23, `vision_config` of the models).
+VISION_LAYERS = (
+    "CLIPEncoderLayer", "Llama4VisionEncoderLayer", "MllamaVisionEncoderLayer", "PixtralAttentionLayer",
+    "Qwen2VLVisionBlock", "Qwen2_5_VLVisionBlock", "Qwen3VLVisionBlock", "Siglip2EncoderLayer", "SiglipEncoderLayer",
+)  # fmt: skip
+
 _MOST = 40  # letters of a name that is compared
 
 

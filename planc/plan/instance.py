@@ -217,6 +217,8 @@ class Instance:
         if isinstance(value, nodes.Literal) and value.word == "none" and "none" not in field.type.words:
             if field.required:
                 return self._missing(shape, field, slot.entry)
+            if self.partial is not None and field.default is None:
+                return made._replace(value=None)  # said: else nobody knows
             # What is removed is as if it had never been written: its default holds.
             default = self._unwritten(path, shape._replace(poisoned=False), field)
             return made._replace(value=default.value, origin=default.origin)

@@ -31,6 +31,7 @@ def check(root: Map) -> Iterator[Diagnostic]:
     """Everything that is wrong between settings."""
     yield from _words(root)
     yield from _machines(root)
+    yield from _cards(root)
     yield from _sections(root)
     yield from _fsdp(root)
     yield from _deepspeed(root)
@@ -86,6 +87,31 @@ def _machines(root: Map) -> Iterator[Diagnostic]:
         yield faults.CONFLICTING_SETTINGS.at(
             address.span, message, "each machine waits for itself", related=(Label(machines.span),), help=help
         )
+
+
+def _cards(root: Map) -> Iterator[Diagnostic]:
+    """Processes of a machine against the cards that `gpu_ids` lets them see."""
+    entry, processes = root.find("gpu_ids"), root.find("num_processes")
+    total, count = whole(processes), 1 if root.find("num_machines") is None else whole(root.find("num_machines"))
+    value = root.value("gpu_ids")
+    if entry is None or processes is None or not total or not count or count < 1 or total % count:
+        return
+    words = value.split(",") if isinstance(value, str) else ()
+    if not words or not all(word.strip().isdigit() for word in words):
+        return  # `all`, or names of cards
+    cards, each = len(words), total // count
+    if cards < each:
+        message = f"{plural(each, 'process')} of a machine see {plural(cards, 'card')}"
+        help = (f"write `gpu_ids: all`, or `num_processes: {count_text(cards * count)}`",)
+        yield faults.CONFLICTING_SETTINGS.at(
+            entry.span, message, "the last ones find no card", related=(Label(processes.span),), help=help
+        )
+    elif each < cards and 1 < count:
+        message = f"{plural(each, 'process')} a machine for {plural(cards, 'card')}"
+        help = (f"`num_processes` counts those of all machines: write `{count_text(cards * count)}`",)
+        label = f"{count_text(total)} / {plural(count, 'machine')} = {count_text(each)}"
+        found = faults.CONFLICTING_SETTINGS.at(processes.span, message, label, related=(Label(entry.span),), help=help)
+        yield found._replace(severity=Severity.WARNING)
 
 
 def _sections(root: Map) -> Iterator[Diagnostic]:

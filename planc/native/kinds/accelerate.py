@@ -67,6 +67,9 @@ def read(tree: Tree, options: Options) -> Content:
         _deepspeed(root, sayer)
     elif kind == "MULTI_GPU":
         sayer.say("shard.stage", root.find("distributed_type"), "0")
+    if kind in ("FSDP", "DEEPSPEED"):
+        backend = "deepspeed" if kind == "DEEPSPEED" else f"fsdp{version_of(root)}"
+        sayer.say("emit.accelerate.backend", root.find("distributed_type"), backend)
     _axes(root, sayer)
     return sayer.content()
 
@@ -114,6 +117,9 @@ def _fsdp(root: Map, sayer: Sayer) -> None:
     ):  # fmt: skip
         if is_on(fsdp, name) or is_on(fsdp, name.removeprefix("fsdp_")):
             sayer.say(path, _found(fsdp, name), text)
+    layer = _found(fsdp, "fsdp_transformer_layer_cls_to_wrap")
+    if layer is not None and isinstance(layer.value, Scalar) and isinstance(layer.value.value, str):
+        sayer.say("emit.accelerate.layer_class", layer)
     layout = _found(fsdp, "fsdp_state_dict_type")
     word = _STATE_DICTS.get(str(getattr(layout.value, "value", "")).upper()) if layout is not None else None
     if word is not None:

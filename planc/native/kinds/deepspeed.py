@@ -45,7 +45,10 @@ def recognise(tree: Tree) -> int:
         return 0
     if sure:
         return min(60 + 10 * sure + 2 * likely, 95)
-    return 50 if 1 < likely else 0
+    if likely < 2 or any(root.map(name) is None for name in names.intersection(("fp16", "bf16"))):
+        return 0  # there they are sections, in other tools' files flags
+    known = len(names.intersection(load_table("deepspeed").keys))
+    return 50 if len(names) <= 2 * known else 0
 
 
 def read(tree: Tree, options: Options) -> Content:
@@ -146,7 +149,10 @@ def _optimizer(root: Map, sayer: Sayer) -> None:
     if word is None:
         return
     sayer.say("optimizer", root.find("optimizer", "type"), word)
-    _number(sayer, "optimizer.learning_rate", root.find("optimizer", "params", "lr"))
+    rate = root.find("optimizer", "params", "lr")
+    _number(sayer, "optimizer.learning_rate", rate)
+    if rate is None or not isinstance(getattr(rate.value, "value", None), (int, float)):
+        sayer.withhold("optimizer.learning_rate")  # DeepSpeed makes the optimizer all the same
     _number(sayer, "optimizer.weight_decay", root.find("optimizer", "params", "weight_decay"))
     if word in ("adamw", "lion"):
         betas = root.find("optimizer", "params", "betas")
