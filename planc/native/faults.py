@@ -206,8 +206,31 @@ UNKNOWN_MODEL = _fault(
     source="the readers of model types in `planc/readers/`.",
 )  # fmt: skip
 
+UNSEEN_DIRECTIVE = _fault(
+    "PLN080", "unseen-directive", Severity.ERROR,
+    "A line for the scheduler is one that it does not read as it is meant.",
+    why="the scheduler reads comments up to the first command, and expands nothing in them; the shell reads none. So\n"
+    "the job gets the default of the partition: another time, another number of cards.",
+    example="`#SBATCH --nodes=$NODES`, or a `#SBATCH` line below `module load cuda`.",
+    instead="`#SBATCH --nodes=4` above all commands, or `sbatch --nodes=$NODES train.sbatch`.",
+    fix="move the line up, write the value, or pass the option on the command line.",
+    source="sbatch(1).",
+)  # fmt: skip
+
+HIDDEN_FAILURE = _fault(
+    "PLN081", "hidden-failure", Severity.WARNING,
+    "The status of the training is lost in a pipe.",
+    why="the status of a pipe is that of its last command: `torchrun ... | tee log` succeeds when training has\n"
+    "failed, so that the job is told to be complete, nothing is requeued, and what follows runs on no result.",
+    example="`torchrun train.py | tee train.log` in a script without `set -o pipefail`.",
+    instead="the same below `set -o pipefail`.",
+    fix="write `set -o pipefail` at the top of the script.",
+    source="bash(1), Pipelines.",
+)  # fmt: skip
+
 FAULTS = (
     UNREADABLE, UNRECOGNISED, UNKNOWN_KEY, WRONG_VALUE, DUPLICATE_KEY, RENAMED_KEY, REMOVED_KEY, MISPLACED_KEY,
     INERT_KEY, UNRESOLVED_AUTO, MISSING_KEY, DISAGREEING_FILES, UNFILLED_TEMPLATE, MISSING_FILE, OLD_AND_NEW_KEY,
     CONFLICTING_SETTINGS, HAMPERED_PODS, UNKNOWN_MODEL,
+    UNSEEN_DIRECTIVE, HIDDEN_FAILURE,
 )  # fmt: skip

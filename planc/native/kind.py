@@ -23,6 +23,7 @@ class Said(NamedTuple):
     entry: key and value in the file; value: the value alone; key: as the file calls it.
     plain: the file writes the same text for this value as the language does: an edit of one is one of the other.
     assumed: the file leaves it out, and this is the consumer's own default; `key` names what was left out.
+    wins: the consumer takes this one, whatever other files say: a command line over its configuration.
     """
 
     path: str
@@ -32,6 +33,7 @@ class Said(NamedTuple):
     key: str
     plain: bool = False
     assumed: bool = False
+    wins: bool = False
 
 
 class Options(NamedTuple):

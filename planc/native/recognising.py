@@ -23,11 +23,21 @@ _LINES = ("hostfile",)
 #: Endings that a template has behind that of what it makes.
 _OF_TEMPLATES = (".template", "-template", ".tmpl", ".example", ".in")
 
+#: Endings of scripts, which may have any other name as well.
+_SCRIPTS = (".sh", ".bash", ".sbatch", ".slurm")
+
+#: How a script begins.
+_SHEBANG = re.compile(r"#!\S*(?:/env[ \t]+)?\S*sh\b")
+
 #: Endings of the files that are looked into in a folder.
-ENDINGS = (*_BY_ENDING, *_LINES, *(ending + more for ending in _BY_ENDING for more in _OF_TEMPLATES))
+ENDINGS = (*_BY_ENDING, *_LINES, *_SCRIPTS, *(ending + more for ending in _BY_ENDING for more in _OF_TEMPLATES))
 
 #: The first line of a file that lists hosts.
 _HOST = re.compile(r"\S+\s+slots=")
+
+
+#: Lines or commas of a file: what has more was no configuration that a person wrote.
+MAX_VALUES = 50_000
 
 
 def format_of(source: Source) -> str | None:
@@ -40,7 +50,9 @@ def format_of(source: Source) -> str | None:
             return form
     if source.text.lstrip()[:1] == "{":
         return "json"
-    return "text" if name.endswith(_LINES) or _HOST.match(_first_line(source)) else None
+    if name.endswith((*_LINES, *_SCRIPTS)) or _SHEBANG.match(source.text):
+        return "text"
+    return "text" if _HOST.match(_first_line(source)) else None
 
 
 def _first_line(source: Source) -> str:
@@ -69,6 +81,9 @@ def recognise(source: Source, kind: str | None, outright: bool) -> Recognised | 
     kinds = (chosen,) if chosen is not None else tuple(each for each in all_kinds() if _is_marked(source, each, form))
     if form is None or not kinds:
         return _unrecognised(source) if outright else None
+    if _is_too_long(source):
+        place, label = Span(source, 0, 0), f"the limit is {MAX_VALUES:,}"
+        return faults.UNREADABLE.at(place, "the file has more values than planc reads", label) if outright else None
     tree = read_tree(source, form)
     if isinstance(tree, Broken):
         if outright or _looks_sure(source, kinds):
@@ -81,6 +96,10 @@ def recognise(source: Source, kind: str | None, outright: bool) -> Recognised | 
     if best == 0:
         return _unrecognised(source) if outright else None
     return Recognised(tree, found)
+
+
+def _is_too_long(source: Source) -> bool:
+    return MAX_VALUES < max(source.text.count(","), source.text.count("\n"))
 
 
 def _is_marked(source: Source, kind: Kind, form: str | None) -> bool:

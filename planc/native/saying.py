@@ -38,11 +38,11 @@ class Sayer:
         """The file decides these fields or sections in a way that cannot be told: they have no default."""
         self._withheld.extend(paths)
 
-    def say(self, path: str, entry: Entry | None, text: str | None = None, unit: str = "") -> None:
+    def say(self, path: str, entry: Entry | None, text: str | None = None, unit: str = "", wins: bool = False) -> None:
         """The field at a path is what the entry says: `text` in the language, else the entry's number, flag or text.
 
         Nothing is said where there is no entry, or its value is null, a gap of a template or no scalar: the key tables
-        tell of wrong types. `unit` is set behind a number: `steps`.
+        tell of wrong types. `unit` is set behind a number: `steps`; `wins`: the consumer takes this over other files.
         """
         if entry is None:
             return
@@ -56,7 +56,7 @@ class Sayer:
         if unit:
             text, plain = f"{text} {unit}", False
         plain = plain and entry.value.span.text == text
-        self._said.append(Said(path, text, entry.span, entry.value.span, entry.name, plain))
+        self._said.append(Said(path, text, entry.span, entry.value.span, entry.name, plain, wins=wins))
 
     def assume(self, path: str, text: str, place: Span, key: str, plain: bool = False) -> None:
         """The file leaves `key` out, and the consumer takes this value; `place` is what the key would stand in.

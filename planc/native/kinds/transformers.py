@@ -80,8 +80,8 @@ def _sure(found: Iterable[Diagnostic], reader: Reader) -> Iterator[Diagnostic]:
             yield each
 
 
-def say(root: Map, sayer: Sayer, options: Options) -> None:
-    """What arguments of the Trainer say, wherever they stand."""
+def say(root: Map, sayer: Sayer, options: Options, is_whole: bool = True) -> None:
+    """What arguments of the Trainer say, wherever they stand; `is_whole`: none but these are given."""
     _batch(root, sayer)
     _precision(root, sayer)
     _optimizer(root, sayer)
@@ -92,7 +92,7 @@ def say(root: Map, sayer: Sayer, options: Options) -> None:
     _deepspeed(root, sayer, options)
     _fsdp(root, sayer)
     start = root.span._replace(end=min(root.span.end, root.span.start + 1))
-    for path, key, text in _DEFAULTS:
+    for path, key, text in _DEFAULTS if is_whole else ():
         if root.find(key) is None and not (key == "adam_beta1" and root.find("adam_beta2") is not None):
             sayer.assume(path, text, start, key)
 
