@@ -36,6 +36,9 @@ def check(arguments: Map) -> Iterator[Diagnostic]:
     for found in keys.check(Map(arguments.span, entries), reader):
         if found.code == faults.RENAMED_KEY.code and found.help == (_EMPTY,):
             found = found._replace(severity=Severity.INFO)
+        elif found.code == faults.REMOVED_KEY.code and "since" not in removed.get(_name(found), {}):
+            label = found.primary._replace(text="Megatron takes it only to stop")
+            found = found._replace(severity=Severity.ERROR, primary=label)
         elif found.code == faults.OLD_AND_NEW_KEY.code and _are_one(arguments, found):
             found = found._replace(severity=Severity.WARNING)
         yield found
@@ -53,8 +56,12 @@ def _unknown(entry: Entry, near: str | None, consumer: str) -> Diagnostic:
 
 def _are_one(arguments: Map, found: Diagnostic) -> bool:
     """Whether the old name and the new one say the same: of the positions, that they rotate."""
-    old = found.primary.span.text.strip("'\"")
-    return old == "--use-rotary-position-embeddings" and arguments.value("--position-embedding-type") == "rope"
+    return _name(found) == "--use-rotary-position-embeddings" and arguments.value("--position-embedding-type") == "rope"
+
+
+def _name(found: Diagnostic) -> str:
+    """The flag that a diagnostic shows."""
+    return found.primary.span.text.strip("'\"")
 
 
 def _as_words(entry: Entry, row: Key) -> Entry:

@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parent
 
 #: Errors on recipes of the corpus, with the reason for which they stand.
 ERRORS = {
-    "configs_gmlp_small.yml: `optimizer.params.eps` is a number, not a text": "it is `1.0e_8`, which no optimizer takes",
+    "configs_gmlp_small.yml: `optimizer.params.eps` is a number, not a text": "it is `1.0e_8`, which is a text",
     "configs_mistral_7B.yml: an MLP of 4779 columns into 4778 rows": "two thirds of 14336 are odd: ParallelMLP makes a"
     " first matrix of 9558 columns, two halves of 4779, and a second one of 4778 rows",
 }
@@ -221,7 +221,7 @@ def test_a_hostfile_is_looked_for_where_it_may_be() -> None:
     assert absolute.kind.read(absolute.tree, Beside().options).references == ()
 
 
-@pytest.mark.parametrize("name", ["ok_model_and_training.yaml", "ok_overlay.yaml", "err_settings.yaml"])
+@pytest.mark.parametrize("name", ["err_texts.yaml", "ok_overlay.yaml", "err_settings.yaml"])
 def test_no_value_stops_it(name: str) -> None:
     content = (FOLDER / name).read_text(encoding="utf-8")
     for what, changed in with_other_values(name, content):

@@ -135,6 +135,14 @@ def test_the_world_is_asked_for_and_judged() -> None:
     assert [(each.code, each.primary.span.line) for each in found if each.severity is Severity.ERROR] == [("PLN101", 2)]
 
 
+def test_flags_that_every_release_stops_at_are_errors() -> None:
+    found = found_in("m.yaml", text("batch-size: 4", "use-legacy-models: true"))
+    assert [(each.code, each.severity) for each in found] == [
+        ("PLN066", Severity.ERROR), ("PLN066", Severity.WARNING),
+    ]  # fmt: skip
+    assert found[0].help == ("write `--micro-batch-size`",)
+
+
 def test_only_what_a_flat_file_sets_is_said() -> None:
     said = plan_text(
         "args.yaml", "tensor_model_parallel_size: 4\npipeline_model_parallel_size: 2\nglobal_batch_size: 64\n"
@@ -184,7 +192,7 @@ def test_patterns_are_read_and_never_evaluated(given: str, layers: list[int] | N
     assert pattern(given) == layers
 
 
-@pytest.mark.parametrize("name", ["ok_pretraining.yaml", "ok_yaml_cfg.yaml"])
+@pytest.mark.parametrize("name", ["err_fsdp.yaml", "err_lacking.yaml", "ok_yaml_cfg.yaml"])
 def test_no_value_stops_it(name: str) -> None:
     content = (FOLDER / name).read_text(encoding="utf-8")
     for what, changed in with_other_values(name, content):
