@@ -116,7 +116,7 @@ CASES = (
         "      replicas: 2\n", "      replicas: 2\n      nprocPerNode: 8\n")},
          (("      nprocPerNode: 8\n", ""),)),
     Case("L30", "PLN078", "job.yaml: hostNetwork",
-         {"job.yaml": JOB.replace("          containers:", f"{ON_HOST}          containers:")},
+         {"job.yaml": JOB.replace("          containers:", f"{ON_HOST}          containers:").replace("8", "4")},
          (("          hostNetwork: true\n", ""),)),
     Case("L32", "PLN623", 'ds.json: "device": "cpu"',
          {"hosts.hostfile": "node1 slots=8\nnode2 slots=8\n", "ds.json": {"train_micro_batch_size_per_gpu": 1,
