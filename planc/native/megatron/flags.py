@@ -88,13 +88,11 @@ class Teller:
             self._sayer.say(path, entry, f"{number(found)} {unit}".rstrip())
 
     def flag(self, path: str, name: str) -> None:
-        """A flag that takes no value."""
+        """A flag that takes no value. The language has the same default where it is left out."""
         entry = self.flags.find(name)
         if self.flags.is_on(name):
             self._sayer.say(path, entry, None if entry is not None and value_of(entry) is True else "true")
-        elif self.flags.lacks(name):
-            self.assume(path, "false", name, plain=True)
-        else:
+        elif not self.flags.lacks(name):
             self._sayer.withhold(path)
 
     def word(self, path: str, name: str, words: Mapping[str, str], default: str | None = None) -> None:

@@ -38,7 +38,7 @@ def say_model(flags: Flags, teller: Teller) -> None:
         _details(flags, teller)
         _attention(flags, teller)
         _experts(flags, teller)
-        teller.number("model.mtp_layers", "mtp-num-layers", 0)
+        teller.number("model.mtp_layers", "mtp-num-layers")
 
 
 def _vocabulary(flags: Flags, teller: Teller) -> None:
@@ -117,8 +117,6 @@ def _attention(flags: Flags, teller: Teller) -> None:
     teller.number("model.head_dim", "kv-channels")
     if flags.has("window-size"):
         _window(flags, teller)
-    elif flags.whole:
-        teller.assume("model.attention", "full", "window-size")
     if flags.is_on("qk-layernorm"):
         teller.say("model.attention.qk_norm", "qk-layernorm", "head")
     if flags.text("softmax-type") == "learnable":

@@ -40,13 +40,15 @@ def say_layout(flags: Flags, teller: Teller) -> None:
     """Tensor, pipeline, context and expert ranks, and how they exchange."""
     teller.number("parallel.tensor", "tensor-model-parallel-size", 1)
     teller.number("parallel.pipeline", "pipeline-model-parallel-size", 1)
-    teller.number("parallel.context", "context-parallel-size", 1)
-    teller.number("parallel.expert", "expert-model-parallel-size", 1)
+    teller.number("parallel.context", "context-parallel-size")
+    teller.number("parallel.expert", "expert-model-parallel-size")
     _expert_tensor(flags, teller)
     tensor = flags.count("tensor-model-parallel-size")
     is_split = tensor != 1 and not (tensor is None and flags.lacks("tensor-model-parallel-size"))
     if is_split and (trains(flags) or flags.is_on("sequence-parallel")):
         teller.flag("parallel.sequence", "sequence-parallel")  # Megatron switches it off at 1
+        if flags.lacks("sequence-parallel"):
+            teller.assume("parallel.sequence", "false", "sequence-parallel", plain=True)
     if flags.has("context-parallel-size", "cp-comm-type"):
         teller.word("context", "cp-comm-type", _EXCHANGES, "p2p")
     teller.number("launch.timeout", "distributed-timeout-minutes", 10, "min")
@@ -141,7 +143,8 @@ def say_precision(flags: Flags, teller: Teller) -> None:
         teller.assume("precision", "fp32", "bf16")
     _gradients(flags, teller, half)
     words = {word: word for word in ("fp32", "bf16", "fp16", "fp8")}
-    teller.word("precision.master", "main-params-dtype", words, "fp32")
+    if not flags.lacks("main-params-dtype"):
+        teller.word("precision.master", "main-params-dtype", words)
     moments = {flags.text(name) for name in ("exp-avg-dtype", "exp-avg-sq-dtype") if flags.has(name)}
     if len(moments) == 1 and not flags.lacks("exp-avg-dtype"):
         teller.word("optimizer.states", "exp-avg-dtype", words, "fp32")

@@ -61,7 +61,7 @@ def test_defaults_that_are_certain_are_said() -> None:
     said = plan("num-layers: 12", "hidden-size: 512", "num-attention-heads: 8", "train-iters: 10", "bf16: true")
     for line in (
         "tensor = 1", "ffn = 2048", "gated = false", "bias = all", "tied = true", "dropout = 0.1", "norm = layernorm",
-        "positions = learned", "precision = bf16 {", "optimizer = adamw {", "clip = 1", "weight_decay = 0.01",
+        "positions = learned", "precision = bf16", "optimizer = adamw {", "clip = 1", "weight_decay = 0.01",
         "schedule = linear", "seed = 1234", "timeout = 10 min", "duration = 10 steps",
     ):  # fmt: skip
         assert line in said, (line, said)
