@@ -173,7 +173,7 @@ def test_a_job_whose_training_fails_makes_no_record(slurm: Cluster, tmp_path: Pa
     state, output = slurm.run(folder / "job.sbatch", cwd=tmp_path)
     assert state == "FAILED", output
     assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / "ckpt"]
-    assert "planc: no" not in output.lower()
+    assert "planc: no record" not in output.lower()
 
 
 def of_log(text: str) -> list[Value]:
