@@ -225,3 +225,8 @@ def test_the_files_of_a_plan_agree(case: str) -> None:
         if len({file.kind.name for file in known}) == len(known) and 1 < len(known):
             job = read_job(known, load, Beside())
             assert _loud(job) == [], plan.name
+
+
+def test_a_file_of_a_tool_that_is_not_read_is_of_no_kind() -> None:
+    names = {file.kind.name for _, files in read_files("tests/targets/megatron-bridge/ok_runs.plan") for file in files}
+    assert "deepspeed" not in names
