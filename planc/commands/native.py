@@ -37,7 +37,7 @@ class Natives:
     its options are found.
     """
 
-    __slots__ = ("_beside", "_files", "_kind", "_load", "_outright", "_taken")
+    __slots__ = ("_beside", "_files", "_kind", "_load", "_outright", "_read_once", "_taken")
 
     def __init__(self, files: Files, kind: str | None, beside: Beside, load: Load) -> None:
         self._files = files
@@ -46,6 +46,7 @@ class Natives:
         self._load = load
         self._taken: dict[str, str] = {}
         self._outright: set[str] = set()
+        self._read_once: dict[Source, Recognised] = {}
 
     def endings(self) -> tuple[str, ...]:
         """Endings of the files that are looked into in a folder."""
@@ -63,6 +64,7 @@ class Natives:
         found = recognise(reading, self._kind, outright and promised)
         if isinstance(found, Recognised):
             self._taken[reading.name] = found.kind.name
+            self._read_once[reading] = found
             if outright:
                 self._outright.add(reading.name)
             return True
@@ -80,7 +82,7 @@ class Natives:
         layouts: dict[Source, Layout] = {}
         recognised: dict[Source, Recognised] = {}
         for source in sources:
-            found = recognise(source, self._taken[source.name], True)
+            found = self._read_once.get(source) or recognise(source, self._taken[source.name], True)
             if isinstance(found, Recognised):
                 recognised[source] = found
             elif found is not None:  # a fix broke it, which the one that applies fixes takes back

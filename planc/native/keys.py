@@ -14,6 +14,9 @@ from planc.native.tree import Entry, Map, Node, Scalar, Seq, data, walk
 from planc.native.values import wrong_value
 from planc.source import Span
 
+#: Unknown keys of one object of which is looked for what was meant; a file with more is another one altogether.
+_MOST_GUESSED = 100
+
 #: Names that say too little to tell where they belong.
 _COMMON = ("enabled", "type", "params", "name", "path", "device", "verbose", "debug", "version")
 
@@ -76,12 +79,15 @@ def duplicates(node: Node, form: str = "json") -> Iterator[Diagnostic]:
 def _object(node: Map, key: Key, reader: Reader, path: tuple[str, ...]) -> Iterator[Diagnostic]:
     known: dict[str, Key] = _with_variant(node, key)
     names = {_plain(name): name for name in known} if reader.alike else {}
+    present, num_unknown = frozenset(node.names()), 0
     for entry in node.entries:
         name = names.get(_plain(entry.name), entry.name)
         if name in known:
             yield from _entry(node, entry, known[name], key, reader, (*path, name))
         elif key.get("unknown", "open") != "open":
-            yield from _unknown(node, entry, known, key["unknown"], reader, path)
+            num_unknown += 1
+            free = [each for each in known if each not in present] if num_unknown <= _MOST_GUESSED else []
+            yield from _unknown(entry, free, key["unknown"], reader, path)
         elif "values" in key:
             yield from _entry(node, entry, key["values"], key, reader, (*path, entry.name))
     yield from _twice(node, known)
@@ -142,9 +148,8 @@ def _entry(
                 yield from _object(item, key["items"], reader, path)
 
 
-def _unknown(
-    node: Map, entry: Entry, known: dict[str, Key], what: str, reader: Reader, path: tuple[str, ...]
-) -> Iterator[Diagnostic]:
+def _unknown(entry: Entry, free: list[str], what: str, reader: Reader, path: tuple[str, ...]) -> Iterator[Diagnostic]:
+    """A key that the consumer does not know; `free` are the names that it may have been meant to be."""
     table = reader.table
     removed = table.removed.get(".".join((*path, entry.name)))
     if removed is not None:
@@ -153,10 +158,9 @@ def _unknown(
         return  # else the release that is stated has it
     rejected = what == "rejected"
     harm = reader.refusal if rejected else f"{table.consumer} passes it over without a word"
-    free = [name for name in known if node.find(name) is None]
     slips = all_nearest(entry.name, free) or all_nearest(entry.name.lower(), free)
     near = slips or by_part(entry.name, free)[:3]
-    homes = [home for home in homes_of(table, entry.name) if home != path]
+    homes = [home for home in homes_of(table, entry.name) if home != path] if free else []
     if len(homes) == 1 and not near and entry.name not in _COMMON:
         help = (f"it belongs into `{'.'.join(homes[0])}`" if homes[0] else "it belongs to the top of the file",)
         yield faults.MISPLACED_KEY.at(entry.key.span, f"`{entry.name}` does not belong here", harm, help=help)

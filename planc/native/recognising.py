@@ -37,7 +37,7 @@ _HOST = re.compile(r"\S+\s+slots=")
 
 
 #: Lines or commas of a file: what has more was no configuration that a person wrote.
-MAX_VALUES = 50_000
+MAX_VALUES = 20_000
 
 
 def format_of(source: Source) -> str | None:
