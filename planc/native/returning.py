@@ -15,6 +15,9 @@ _FLAGS = ("true", "false")
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _SETTING = re.compile(r"(?:[\w.]+\.)?(\w+) = (.+)")
 
+#: The other way out that a plan has: to let planc work a field out.
+_OR_AUTO = re.compile(r",? or `[\w.]+ = auto`")
+
 
 class Way:
     """The way back. `formats` are those of the files, `home` is the file to show what stands in none of them."""
@@ -46,7 +49,7 @@ class Way:
             message=self._words(found.message),
             primary=primary,
             related=tuple(dict.fromkeys(related)),
-            help=tuple(map(self._words, found.help)),
+            help=tuple(self._words(_OR_AUTO.sub("", text)) for text in found.help),
             notes=tuple(map(self._words, found.notes)),
             fixes=tuple(fix for fix in fixes if fix is not None),
         )

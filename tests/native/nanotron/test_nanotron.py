@@ -96,6 +96,7 @@ def test_a_hostfile_beside_it() -> None:
     found = loud(judge([file, hosts], lambda name, importer: f"no file {name}").diagnostics)
     assert [(each.code, each.primary.span.source.name) for each in found] == [("PLN102", "x.yaml")]
     assert "hostfile" in {label.span.source.name for label in found[0].related}
+    assert found[0].help == ("write `dp: 8`",), "`data = auto` is a plan's"
 
 
 @pytest.mark.parametrize(
