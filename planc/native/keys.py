@@ -26,6 +26,7 @@ class Reader(NamedTuple):
 
     table: its keys; resolvers: those that fill in `auto` for it, by the names that the table has (`hf`, `accelerate`).
     alike: whether names that differ only in `-` and `_` are one; version: the consumer's, where it is stated.
+    auto_stops: whether who fills in `auto` refuses a file with one that nobody fills in;
     has_auto: whether `auto` is a word that somebody has to fill in, not a text like any other; refuses: what stops a
     file of which a key is none, where that is not the consumer itself.
     """
@@ -35,6 +36,7 @@ class Reader(NamedTuple):
     alike: bool = False
     version: str | None = None
     has_auto: bool = True
+    auto_stops: bool = False
     refuses: str | None = None
 
     @property
@@ -225,6 +227,8 @@ def _unresolved(entry: Entry, key: Key, outer: Key, reader: Reader, path: tuple[
     name, default = ".".join(path), key.get("default")
     shown = f"`{_as_json(default)}`" if default is not None else "its default"
     label = f"{reader.table.consumer} takes {shown}" if outer.get("auto_dropped") else "it stays a text"
+    if reader.auto_stops:
+        label = "who fills in the others refuses to start"
     if key.get("auto") is not None:
         help = ("write the value, or say with `--trainer hf` that the Trainer of Hugging Face reads the file",)
         message = f"nothing resolves `auto` of `{name}` here"
@@ -233,7 +237,8 @@ def _unresolved(entry: Entry, key: Key, outer: Key, reader: Reader, path: tuple[
         message = f"nothing resolves `auto` of `{name}`"
     found = faults.UNRESOLVED_AUTO.at(entry.value.span, message, label, help=help)
     # A default that does something is what most who wrote `auto` wanted; one that is off is not.
-    return found._replace(severity=Severity.WARNING) if outer.get("auto_dropped") and default else found
+    is_harmless = outer.get("auto_dropped") and default and not reader.auto_stops
+    return found._replace(severity=Severity.WARNING) if is_harmless else found
 
 
 def _as_json(value: object) -> str:

@@ -57,8 +57,8 @@ def read(tree: Tree, options: Options) -> Content:
     sayer = Sayer()
     if root is None:
         return sayer.content()
-    version = options.version("deepspeed")
-    reader = Reader(load_table("deepspeed"), _RESOLVERS[options.trainer], version=version)
+    version, stops = options.version("deepspeed"), options.trainer in ("hf", "accelerate")
+    reader = Reader(load_table("deepspeed"), _RESOLVERS[options.trainer], version=version, auto_stops=stops)
     # Of a gradient norm beside the parameters of an optimizer the settings tell more.
     sayer.report(*(found for found in check(root, reader) if found.primary.span.text != '"max_grad_norm"'))
     sayer.report(*settings(root, options.trainer))

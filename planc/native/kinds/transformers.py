@@ -178,7 +178,8 @@ def _deepspeed(root: Map, sayer: Sayer, options: Options) -> None:
     if entry is None:
         return
     if isinstance(entry.value, Map):
-        reader = Reader(load_table("deepspeed"), ("hf", "accelerate"), version=options.version("deepspeed"))
+        version = options.version("deepspeed")
+        reader = Reader(load_table("deepspeed"), ("hf", "accelerate"), version=version, auto_stops=True)
         sayer.report(*check(entry.value, reader), *_deepspeed_checks.check(entry.value, "hf"))
         deepspeed.say(entry.value, sayer)
     elif isinstance(entry.value, Scalar) and isinstance(entry.value.value, str) and entry.value.value:

@@ -150,6 +150,8 @@ def test_auto_needs_somebody_who_resolves_it() -> None:
     assert places(reported(text, trainer="deepspeed")) == (("PLN069", '"auto"'),)
     (found,) = reported(changed({"zero_optimization.stage": "auto"}), trainer="deepspeed")
     assert (found.severity, found.primary.text) == (Severity.ERROR, "deepspeed takes `0`")
+    (found,) = reported(changed({"zero_optimization.sub_group_size": "auto"}), trainer="hf")
+    assert (found.severity, found.primary.text) == (Severity.ERROR, "who fills in the others refuses to start")
     (found,) = reported(changed({"zero_optimization.sub_group_size": "auto"}))
     assert (found.severity, found.primary.text) == (Severity.WARNING, "deepspeed takes `1000000000`")
 
