@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import suppress
 
 from planc.commands import attesting, output
 from planc.commands.arguments import Parser, parsed
@@ -14,9 +13,9 @@ from planc.commands.checkpoints import undescribed
 from planc.commands.compiled import Compiled, compiled
 from planc.commands.compiling import emitted, judge, ready
 from planc.commands.evidence_files import exposure_of, key_in, require_file, require_packages
-from planc.commands.files import Files, reason_of
+from planc.commands.files import Files
 from planc.commands.output import CannotWork, as_text, quoted
-from planc.commands.placing import refuse_inputs, refuse_place
+from planc.commands.placing import put, refuse_inputs, refuse_place
 from planc.commands.reading import SET
 from planc.diagnostics.amounts import count_text, plural, size_text
 from planc.diagnostics.text import visible
@@ -56,7 +55,7 @@ def run(arguments: list[str]) -> int:
         statement_in(read(content))  # else `verify` would be the first to notice
     except Unreadable as reason:
         raise CannotWork(f"the record could not be read again: {visible(str(reason))}") from None
-    _write(options, content)
+    put(options.output, content, "record.json", options.force)  # hours may have gone by: it looks again
     output.complain(_warnings(made))
     if options.dataset is not None:
         output.complain("".join(f"planc: {fault}\n" for fault in undescribed(options.dataset)))
@@ -150,27 +149,6 @@ def _refuse_output(options: argparse.Namespace) -> None:
         inside = what is not None and os.path.realpath(what)
         if inside and os.path.commonpath((inside, os.path.realpath(folder))) == inside:
             raise CannotWork(f"{quoted(path)} would lie in {quoted(what)}, whose files it lists; write it elsewhere")
-
-
-def _write(options: argparse.Namespace, content: bytes) -> None:
-    """Puts the record in its place in one step, when all of it is on the disk."""
-    path = options.output
-    temporary = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.planc-{os.getpid()}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            refuse_place(path, "record.json", options.force)  # hours may have gone by
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise CannotWork(f"cannot write {quoted(path)}: {reason_of(error)}") from error
 
 
 def _now() -> str:
