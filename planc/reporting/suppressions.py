@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple, Protocol
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Severity
@@ -76,7 +77,7 @@ def suppress(
     chance to use it: in a file of `sources` that has a plan, for a rule judges plans, and if no error in the language
     kept a rule from judging; in a file of another tool, if its rule did not stay silent.
     """
-    laid = layouts or {}
+    laid, known = layouts or {}, cache(known)
     diagnostics = tuple(found)
     files = dict.fromkeys((*sources, *(diagnostic.primary.span.source for diagnostic in diagnostics)))
     said = {source: suppressions(source, laid.get(source)) for source in files}
