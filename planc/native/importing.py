@@ -51,7 +51,7 @@ def plan_of(job: Job, name: str, parts: Parts = NOTHING, world: int | None = Non
     """
     said = sorted((*job.said, *_worked_out(job)), key=lambda each: _place(each.path))
     remarks = Remarks(_beside, lambda path, word, fields: _missing(job, path, word, fields, world))
-    composed = compose(said, targets_of(job.files), name, parts, remarks)
+    composed = compose(said, targets_of(job.files, job.contents), name, parts, remarks)
     left = tuple(_left(job, frozenset(each.said.path for each in composed.ranges)))
     names = ", ".join(dict.fromkeys(visible(file.tree.source.name) for file in job.files))
     lines = [f"# Made by `planc import` of {names}.", composed.source.text, *_listed(left)]

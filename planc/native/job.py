@@ -11,7 +11,8 @@ from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.native import capacity, faults, keys, together
 from planc.native.composing import Composed, Parts, compose
-from planc.native.kind import Content, Options, Recognised, Said
+from planc.native.kind import Content, Kind, Options, Recognised, Said
+from planc.native.kinds import kind_names, load_kind
 from planc.native.returning import Way
 from planc.native.tree import Scalar, Seq, walk
 from planc.plan.emission import Targets
@@ -88,10 +89,11 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     contents = [content_of(file, options) for file in files]
     found = [each for content in contents for each in content.diagnostics]
     said = [each for content in contents for each in content.said]
-    said.extend(_backends(files))
+    said.extend(_backends(files, contents))
     found.extend(together.check(files, contents))
-    composed = compose(said, targets_of(files), "job", beside.parts)
-    withheld = frozenset.intersection(*(frozenset(file.kind.withheld) for file in files)) if files else frozenset()
+    composed = compose(said, targets_of(files, contents), "job", beside.parts)
+    kinds = [kind for file, content in zip(files, contents, strict=True) for kind in _kinds(file, content)]
+    withheld = frozenset.intersection(*(frozenset(kind.withheld) for kind in kinds)) if kinds else frozenset()
     withheld = withheld.union(*(content.withheld for content in contents))
     partial = Partial(withheld, beside.world)
     targets = Targets(target_names(), _options)
@@ -115,12 +117,18 @@ def _against_cluster(said: Sequence[Said], load: Load, beside: Beside, targets: 
         yield from capacity.check(said, plan, text)
 
 
-def _backends(files: Sequence[Recognised]) -> Iterator[Said]:
+def _kinds(file: Recognised, content: Content) -> Iterator[Kind]:
+    """The kind of a file, and those of what a script has in it: a whole command line is as good as a file."""
+    yield file.kind
+    yield from (load_kind(target) for target in content.targets if target in kind_names())
+
+
+def _backends(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[Said]:
     """DeepSpeed as the backend of trainers that have several, where a configuration of it stands beside their files."""
     config = next((file.tree.root for file in files if file.kind.name == "deepspeed"), None)
     if config is not None:
         start = config.span._replace(end=min(config.span.end, config.span.start + 1))
-        for target in targets_of(files):
+        for target in targets_of(files, contents):
             if any(option.name == "backend" for option in load_target(target).options):
                 yield Said(f"emit.{target}.backend", "deepspeed", start, start, "deepspeed", assumed=True)
 
@@ -185,9 +193,10 @@ def gaps(file: Recognised) -> Iterator[Diagnostic]:
         yield faults.UNFILLED_TEMPLATE.at(found[0].span, message, label)
 
 
-def targets_of(files: Sequence[Recognised]) -> tuple[str, ...]:
+def targets_of(files: Sequence[Recognised], contents: Sequence[Content]) -> tuple[str, ...]:
     """The trainers and launchers that read the files, each once."""
-    return tuple(dict.fromkeys(target for file in files for target in file.kind.targets))
+    found = [target for file in files for target in file.kind.targets]
+    return tuple(dict.fromkeys((*found, *(target for content in contents for target in content.targets))))
 
 
 def _format(file: Recognised) -> str:

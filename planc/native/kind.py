@@ -62,12 +62,14 @@ class Content(NamedTuple):
     """What a file of a kind holds: what it says, what is wrong with it, the files that it names.
 
     withheld: fields and sections that it decides in a way that cannot be told; those of its kind are withheld, too.
+    targets: trainers that it is for, beside those of its kind.
     """
 
     said: tuple[Said, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     references: tuple[Reference, ...] = ()
     withheld: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
 
 
 class Kind(NamedTuple):

@@ -13,18 +13,24 @@ from planc.source import Span
 class Sayer:
     """Collects what one file says; a kind's `read` fills it and returns `content()`."""
 
-    __slots__ = ("_diagnostics", "_references", "_said", "_withheld")
+    __slots__ = ("_diagnostics", "_references", "_said", "_targets", "_withheld")
 
     def __init__(self) -> None:
         self._said: list[Said] = []
         self._diagnostics: list[Diagnostic] = []
         self._references: list[Reference] = []
+        self._targets: list[str] = []
         self._withheld: list[str] = []
 
     def content(self) -> Content:
         """All that was said."""
         withheld = tuple(dict.fromkeys(self._withheld))
-        return Content(tuple(self._said), tuple(self._diagnostics), tuple(self._references), withheld)
+        targets = tuple(dict.fromkeys(self._targets))
+        return Content(tuple(self._said), tuple(self._diagnostics), tuple(self._references), withheld, targets)
+
+    def target(self, name: str) -> None:
+        """The file is for this trainer too, by the name that `emit` has."""
+        self._targets.append(name)
 
     def report(self, *diagnostics: Diagnostic) -> None:
         """Something is wrong with the file."""
