@@ -32,7 +32,10 @@ LLAMA = {
 
 #: A file of each kind, and a line of the plan that is made of it.
 KINDS = {
-    "accelerate": ("num_machines: 2\nnum_processes: 16\ncompute_environment: LOCAL_MACHINE\n", "nodes"),
+    "accelerate": (
+        "num_machines: 2\nnum_processes: 16\ndistributed_type: MULTI_GPU\nmain_process_ip: a\n",
+        "nodes",
+    ),
     "axolotl": ("base_model: a\ndatasets: [{path: b}]\nmicro_batch_size: 3\nlearning_rate: 1e-5\n", "micro"),
     "deepspeed": (DEEPSPEED, "micro"),
     "gpt-neox": ("num_layers: 12\nhidden_size: 768\nnum_attention_heads: 12\ntrain_iters: 10\n", "layers"),
