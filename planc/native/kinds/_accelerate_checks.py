@@ -23,12 +23,16 @@ _SECTIONS = {"fsdp_config": "FSDP", "deepspeed_config": "DEEPSPEED", "megatron_l
 #: Keys of `fsdp_config` that one version of FSDP reads, and the other passes over.
 _OF_VERSION_1 = ("sharding_strategy", "backward_prefetch", "forward_prefetch", "use_orig_params", "sync_module_states")
 
+#: Texts that accelerate takes for a flag.
+_FLAGS = ("y", "yes", "t", "true", "on", "1", "n", "no", "f", "false", "off", "0", "none")
+
 _AXES = ("dp_replicate_size", "dp_shard_size", "tp_size", "cp_size", "sp_size")
 _PREFIX = "parallelism_config_"
 
 
 def check(root: Map) -> Iterator[Diagnostic]:
     """Everything that is wrong between settings."""
+    yield from _needed(root)
     yield from _words(root)
     yield from _machines(root)
     yield from _cards(root)
@@ -36,6 +40,22 @@ def check(root: Map) -> Iterator[Diagnostic]:
     yield from _fsdp(root)
     yield from _deepspeed(root)
     yield from _axes(root)
+
+
+def _needed(root: Map) -> Iterator[Diagnostic]:
+    """What the launcher refuses to start without; the number of processes its command line may say as well."""
+    if root.value("compute_environment") == "AMAZON_SAGEMAKER":
+        return
+    start = root.span._replace(end=min(root.span.end, root.span.start + 1))
+    label = "`accelerate launch` refuses to start"
+    if root.find("distributed_type") is None:
+        help = ("add what it is, `distributed_type: MULTI_GPU` for one",)
+        yield faults.MISSING_KEY.at(start, "the file lacks `distributed_type`", label, help=help)
+    processes = root.find("num_processes")
+    if processes is None or whole(processes) == -1:
+        place, help = start if processes is None else processes.span, ("write it, or pass `--num_processes`",)
+        found = faults.MISSING_KEY.at(place, "the file does not say `num_processes`", label, help=help)
+        yield found._replace(severity=Severity.INFO)
 
 
 def version_of(root: Map) -> int:
@@ -134,6 +154,11 @@ def _fsdp(root: Map) -> Iterator[Diagnostic]:
     if fsdp is None or root.value("distributed_type") != "FSDP":
         return
     yield from _layer_classes.check(_found(fsdp, "transformer_layer_cls_to_wrap"))
+    version = _found(fsdp, "version")
+    word = version.value.value if version is not None and isinstance(version.value, Scalar) else None
+    if version is not None and isinstance(word, str) and word not in ("1", "2"):
+        message = f"`{version.name}` cannot be `{word[:40]}`"
+        yield faults.WRONG_VALUE.at(version.value.span, message, "there are 1 and 2")
     if version_of(root) == 2:
         entries = [entry for name in _OF_VERSION_1 if (entry := _found(fsdp, name)) is not None]
         if entries:
@@ -142,19 +167,44 @@ def _fsdp(root: Map) -> Iterator[Diagnostic]:
             related = tuple(Label(entry.span) for entry in entries[1:])
             help = ("remove what is shown; `fsdp_reshard_after_forward` stands for the strategy",)
             yield faults.INERT_KEY.at(entries[0].span, message, "of version 1", related=related, help=help)
+        again = _found(fsdp, "reshard_after_forward")
+        word = str(getattr(again.value, "value", None)).lower() if again is not None else ""
+        if again is not None and isinstance(again.value, Scalar) and word not in _FLAGS:
+            message = f"`{again.name}` is no flag"
+            yield faults.WRONG_VALUE.at(again.value.span, message, "FSDP2 wants one", help=("write `true` or `false`",))
         return
+    for name, most in (("sharding_strategy", 5), ("backward_prefetch", 2)):
+        entry = _found(fsdp, name)
+        number = whole(entry)
+        if entry is not None and number is not None and not 1 <= number <= most:
+            message = f"`{entry.name}` is {count_text(number)}"
+            label = f"numbers go from 1 to {most}"
+            yield faults.WRONG_VALUE.at(entry.value.span, message, label, help=("write its name",))
     loading, synced = _found(fsdp, "cpu_ram_efficient_loading"), _found(fsdp, "sync_module_states")
-    if loading is None or synced is None or not _is(loading, True) or not _is(synced, False):
+    if synced is None or not _is(synced, False) or (loading is not None and not _is_given(loading)):
         return
     message = "RAM-efficient loading needs `fsdp_sync_module_states`"
     label = "all ranks but the first keep random weights"
     yield faults.CONFLICTING_SETTINGS.at(
-        synced.span, message, label, related=(Label(loading.span, "one rank loads"),), help=("write `true`",)
+        synced.span,
+        message,
+        label,
+        related=(
+            Label(loading.span, "one rank loads")
+            if loading is not None
+            else Label(fsdp.entries[0].span, "left out: it is on"),
+        ),
+        help=("write `true`",),
     )
 
 
 def _found(fsdp: Map, name: str) -> Entry | None:
     return fsdp.find(f"fsdp_{name}") or fsdp.find(name)
+
+
+def _is_given(entry: Entry) -> bool:
+    """Whether accelerate's launcher takes a flag for one that is on: a text of any letters is."""
+    return isinstance(entry.value, Scalar) and bool(entry.value.value)
 
 
 def _is(entry: Entry, flag: bool) -> bool:
@@ -202,20 +252,32 @@ def _axes(root: Map) -> Iterator[Diagnostic]:
         help = (f"write `{_PREFIX}{entry.name}`",)
         yield faults.UNKNOWN_KEY.at(entry.key.span, message, "the size stays 1", help=help)
     sizes = {name: axes.find(f"{_PREFIX}{name}") for name in _AXES}
+    for entry in sizes.values():
+        number = _size(entry)
+        if entry is not None and number is not None and number < 1:
+            message = f"`{entry.name}` is {number}"
+            yield faults.WRONG_VALUE.at(entry.value.span, message, "it has to be at least 1")
+            return
     world = root.find("num_processes")
-    total = whole(world)
+    total = _size(world)
     product = 1
     for entry in sizes.values():
-        product *= whole(entry) or 1
-    written = [entry for entry in sizes.values() if entry is not None and whole(entry) is not None]
+        product *= _size(entry) or 1
+    written = [entry for entry in sizes.values() if entry is not None and _size(entry) is not None]
     if short or world is None or total is None or not written or product == total:
         return
     if sizes["dp_shard_size"] is None and sizes["dp_replicate_size"] is None and total % product == 0:
         return  # the rest is for the program to say
-    factors = " x ".join(count_text(whole(entry)) for entry in written)
+    factors = " x ".join(count_text(_size(entry)) for entry in written)
     related = tuple(Label(entry.span) for entry in written)
     message = f"the mesh has {plural(product, 'rank')}, the job {count_text(total)}"
     yield faults.CONFLICTING_SETTINGS.at(
         world.span, message, f"{factors} = {count_text(product)}", related=related,
         help=(f"write `num_processes: {count_text(product)}`, or another size",),
     )  # fmt: skip
+
+
+def _size(entry: Entry | None) -> int | None:
+    """The size of an axis; a text of digits is one, too."""
+    value = entry.value.value if entry is not None and isinstance(entry.value, Scalar) else None
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else whole(entry)
