@@ -276,6 +276,34 @@ def test_two_files_of_one_job_are_judged_together(lint_here: Lint, tmp_path: Pat
     assert lint_here("other").codes() == ["PLN201"]
 
 
+ACCELERATE = (
+    "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\ndeepspeed_config:\n"
+    "  deepspeed_config_file: ds.json\n  zero3_init_flag: false\nnum_machines: 1\nnum_processes: 8\n"
+)
+
+
+def test_a_file_that_another_one_names_is_read_through_it(lint_here: Lint, tmp_path: Path) -> None:
+    put(tmp_path, accelerate__yaml=ACCELERATE, ds__json=BATCH)
+    ran = lint_here("accelerate.yaml")
+    assert ran.codes() == ["PLN201"]
+    assert " --> ds.json:2:3\n" in ran.out
+    assert re.search(r"4 \|   deepspeed_config_file: ds\.json\n +\| +-+ read through here", ran.out)
+    assert "Found 1 error in 1 file." in ran.out
+    put(tmp_path, conf_in_accelerate__yaml=ACCELERATE)
+    assert lint_here("conf/accelerate.yaml").codes() == ["PLN201"]  # from this folder, where the job starts
+    (tmp_path / "ds.json").unlink()
+    assert lint_here("accelerate.yaml").codes() == ["PLN073"]
+
+
+def test_two_files_that_disagree_are_both_shown(lint_here: Lint, tmp_path: Path) -> None:
+    put(tmp_path, accelerate__yaml=ACCELERATE, ds__json=GOOD, hostfile="node1 slots=4\n")
+    ran = lint_here(".")
+    assert ran.codes() == ["PLN071"]
+    assert "hostfile:1:13" in ran.out
+    assert "accelerate.yaml:7:1" in ran.out
+    assert "`slots` and `num_processes` disagree" in ran.out
+
+
 def test_files_of_one_kind_are_jobs_of_their_own(lint_here: Lint, tmp_path: Path) -> None:
     put(tmp_path, a__json=GOOD, b__json=GOOD.replace(": 4", ": 8"), c_in_d__json=GOOD.replace(": 4", ": 16"))
     assert lint_here(".").codes() == []
