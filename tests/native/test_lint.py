@@ -13,7 +13,12 @@ from typing import NamedTuple
 import pytest
 
 from planc.commands import lint
+from planc.commands.files import Files
+from planc.commands.mending import mend_all
 from planc.commands.output import CannotWork
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
+from planc.native.faults import UNKNOWN_KEY, UNREADABLE
+from planc.source import Source, Span
 from tests.commands.cli import CLEAN, planc
 from tests.shared import ROOT
 
@@ -238,6 +243,24 @@ def test_a_value_that_other_keys_share_is_not_mended(lint_here: Lint, tmp_path: 
     ran = lint_here("ds.yaml", "--fix")
     assert set(ran.codes()) == {"PLN063"}
     assert (tmp_path / "ds.yaml").read_text() == text
+
+
+def test_a_fix_that_would_break_a_file_is_taken_back(lint_here: Lint, tmp_path: Path) -> None:
+    put(tmp_path, ds__json=GOOD)
+    files = Files()
+    source = files.read("ds.json")
+    assert isinstance(source, Source)
+
+    def judge(sources: tuple[Source, ...]) -> tuple[Diagnostic, ...]:
+        (now,) = sources
+        if now.text != GOOD:
+            return (UNREADABLE.at(Span(now, 0, 1), "the file is no JSON"),)
+        fix = Fix("break it", (Edit(Span(now, 0, 1), "["),), safe=True)
+        return (UNKNOWN_KEY.at(Span(now, 0, 1), "a key", fixes=(fix,)),)
+
+    mended = mend_all((source,), files, judge, False)
+    assert [each.text for each in mended.sources] == [GOOD]
+    assert mended.applied == ()
 
 
 def test_comments_of_yaml_and_a_baseline_for_json(lint_here: Lint, tmp_path: Path) -> None:
