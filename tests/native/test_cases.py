@@ -16,7 +16,7 @@ import pytest
 from tests.native.judging import found_in
 
 FOLDER = Path(__file__).parent
-ENDINGS = (".yaml", ".toml", ".hostfile")
+ENDINGS = (".yaml", ".toml", ".hostfile", ".sh", ".sbatch")
 FILES = [path for path in FOLDER.glob("*/*") if path.suffix in ENDINGS]
 OK = sorted(path.relative_to(FOLDER).as_posix() for path in FILES if path.name.startswith("ok_"))
 ERR = sorted(path.relative_to(FOLDER).as_posix() for path in FILES if path.name.startswith("err_"))

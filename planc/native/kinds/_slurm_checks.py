@@ -1,0 +1,135 @@
+"""Options of a Slurm job against what its script starts: nodes, cards, processors and time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from planc.diagnostics.amounts import count_text, plural
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
+from planc.native import faults
+from planc.native.shell.embedded import outermost
+from planc.native.shell.launching import Launch
+from planc.native.shell.model import Directive, Script
+from planc.native.shell.options import Option
+from planc.native.shell.values import Unknown
+
+_CARDS = re.compile(r"(?:gpu:)?(?:[A-Za-z][\w.-]*:)?(\d{1,4})")
+_TIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,2}))?(?::(\d{1,2}))?")
+_NODES = re.compile(r"\d{1,6}")
+
+
+def check(script: Script, launch: Launch) -> Iterator[Diagnostic]:
+    """What does not fit between the job and a launch of its script."""
+    if launch.launcher == "torchrun":
+        yield from _nodes(script, launch)
+        yield from _cards(script, launch)
+        yield from _typed(script, launch)
+    yield from _processors(script, launch)
+
+
+def directive(script: Script, *names: str) -> Directive | None:
+    """The last option of Slurm with one of these names that it reads as it is meant."""
+    found = [
+        each
+        for each in script.directives
+        if each.scheduler == "slurm" and each.option in names and not (each.late or each.misspelt or each.variable)
+    ]
+    return found[-1] if found else None
+
+
+def walltime(script: Script) -> tuple[Directive, int] | None:
+    """The limit of the job, in seconds, and where it stands; None where there is none that can be read."""
+    found = directive(script, "--time", "-t")
+    match = _TIME.fullmatch(found.value or "") if found is not None else None
+    if found is None or match is None:
+        return None
+    days, first, second, third = (None if part is None else int(part) for part in match.groups())
+    if days is not None:  # days-hours[:minutes[:seconds]]
+        seconds = ((days * 24 + (first or 0)) * 60 + (second or 0)) * 60 + (third or 0)
+    elif third is not None:  # hours:minutes:seconds
+        seconds = ((first or 0) * 60 + (second or 0)) * 60 + third
+    else:  # minutes[:seconds]
+        seconds = (first or 0) * 60 + (second or 0)
+    return found, seconds
+
+
+def _number(option: Option | None) -> int | None:
+    text = option.value.known if option is not None and option.value is not None else None
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _nodes(script: Script, launch: Launch) -> Iterator[Diagnostic]:
+    asked = directive(script, "--nodes", "-N")
+    option = launch.option("nnodes")
+    count = _number(option)
+    if asked is None or option is None or count is None or not _NODES.fullmatch(asked.value or ""):
+        return
+    granted = int(str(asked.value))
+    if granted != count and launch.outer is not None and launch.outer.option("nodes") is None:
+        message = f"torchrun waits for {plural(count, 'node')} of {count_text(granted)}"
+        help = (f"write `--nnodes={granted}`, or `--nnodes=$SLURM_NNODES`",)
+        related = (Label(asked.line, "nodes of the job"),)
+        yield faults.CONFLICTING_SETTINGS.at(
+            outermost(option.written.origin), message, "the job does not start", related=related, help=help
+        )
+
+
+def _cards_asked(script: Script) -> tuple[Directive, int] | None:
+    """The cards that the job gets on each node."""
+    found = directive(script, "--gpus-per-node") or directive(script, "--gres")
+    match = _CARDS.fullmatch(found.value or "") if found is not None else None
+    if found is None or match is None or (found.option == "--gres" and not str(found.value).startswith("gpu")):
+        return None
+    return found, int(match[1])
+
+
+def _cards(script: Script, launch: Launch) -> Iterator[Diagnostic]:
+    asked = _cards_asked(script)
+    option = launch.option("nproc_per_node")
+    ranks = _number(option)
+    if asked is None or option is None or ranks is None or ranks == asked[1]:
+        return
+    place, cards = asked
+    message = f"{plural(ranks, 'process')} on a node with {plural(cards, 'card')}"
+    label = "the last ones find no card" if cards < ranks else f"{plural(cards - ranks, 'card')} without work"
+    help = (f"write `--nproc-per-node={cards}`",)
+    found = faults.CONFLICTING_SETTINGS.at(
+        outermost(option.written.origin), message, label, related=(Label(place.line, "cards of a node"),), help=help
+    )
+    yield found if cards < ranks else found._replace(severity=Severity.WARNING)
+
+
+def _typed(script: Script, launch: Launch) -> Iterator[Diagnostic]:
+    """A number of cards that has their kind before it."""
+    option = launch.option("nproc_per_node")
+    value = option.value.value if option is not None and option.value is not None else None
+    asked = directive(script, "--gpus-per-node")
+    if not isinstance(value, Unknown) or value.name != "SLURM_GPUS_PER_NODE" or option is None or asked is None:
+        return
+    if asked.value is not None and ":" in asked.value and option.value is not None:
+        message = f"`$SLURM_GPUS_PER_NODE` is `{asked.value}`, no number"
+        help = ("write the number, or `gpu`: torchrun counts the cards",)
+        related = (Label(asked.line, "its kind stands before it"),)
+        yield faults.WRONG_VALUE.at(
+            outermost(option.value.span), message, "torchrun refuses to start", related=related, help=help
+        )
+
+
+def _processors(script: Script, launch: Launch) -> Iterator[Diagnostic]:
+    """Processors that sbatch was asked for, and srun hands on to nobody."""
+    asked, srun = directive(script, "--cpus-per-task", "-c"), launch.outer
+    if asked is None or srun is None or srun.launcher != "srun" or srun.open or asked.value in ("1", None):
+        return
+    if srun.option("cpus_per_task") is not None or srun.option("exclusive") is not None:
+        return
+    names = {export.name for export in script.exports} | {each.name for each in srun.environment}
+    if names.intersection(("SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK")):
+        return
+    message = f"srun does not take over `{asked.option}={asked.value}`"
+    help = (f"from Slurm 22.05 on, write `srun --cpus-per-task={asked.value}`, or export `SRUN_CPUS_PER_TASK`",)
+    related = (Label(asked.line, "asked of sbatch"),)
+    found = faults.CONFLICTING_SETTINGS.at(
+        outermost(srun.name.span), message, "the task gets one core", related=related, help=help
+    )
+    yield found._replace(severity=Severity.WARNING)
