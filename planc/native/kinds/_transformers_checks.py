@@ -16,6 +16,8 @@ def check(root: Map) -> Iterator[Diagnostic]:
     yield from _precision(root)
     yield from _checkpointing(root)
     yield from _saving(root)
+    yield from _intervals(root)
+    yield from _best(root)
     config = root.map("fsdp_config")
     for name in ("transformer_layer_cls_to_wrap", "fsdp_transformer_layer_cls_to_wrap"):
         yield from _layer_classes.check(None if config is None else config.find(name))
@@ -78,3 +80,60 @@ def _saving(root: Map) -> Iterator[Diagnostic]:
         yield faults.CONFLICTING_SETTINGS.at(
             best.span, message, "the Trainer refuses to start", related=related, help=help
         )
+
+
+def _intervals(root: Map) -> Iterator[Diagnostic]:
+    """Steps between two logs, evaluations or saves: a share of the run below 1, else a whole number."""
+    for kind, usual in (("logging", "steps"), ("eval", "no"), ("save", "steps")):
+        entry, steps = root.find(f"{kind}_steps"), _number(root, f"{kind}_steps", 1)
+        if entry is None or steps is None or _word(root, f"{kind}_strategy", usual) != "steps":
+            continue
+        if 1 < steps and steps != int(steps):
+            message = f"`{entry.name}` is {steps:g}"
+            label = "above 1 it has to be a whole number"
+            yield faults.WRONG_VALUE.at(entry.value.span, message, label, help=(f"write `{int(steps)}`",))
+        elif kind == "logging" and steps == 0:
+            help = ('write `"logging_strategy": "no"`, or a number of steps',)
+            yield faults.WRONG_VALUE.at(
+                entry.value.span, "`logging_steps` is 0", "the Trainer refuses to start", help=help
+            )
+
+
+def _best(root: Map) -> Iterator[Diagnostic]:
+    """The best model is one that was evaluated and saved: both have to happen at the same steps."""
+    entry = root.find("load_best_model_at_end")
+    saves, evaluates = _word(root, "save_strategy", "steps"), _word(root, "eval_strategy", "no")
+    if entry is None or not is_on(root, "load_best_model_at_end") or root.find("evaluation_strategy") is not None:
+        return
+    label = "the Trainer refuses to start"
+    if saves is None or evaluates is None or saves == "best":
+        return
+    if saves != evaluates:
+        message = f"the best of what is saved by `{saves}` and evaluated by `{evaluates}`"
+        help = (f'write `"eval_strategy": "{saves}"`',)
+        yield faults.CONFLICTING_SETTINGS.at(entry.span, message, label, help=help)
+        return
+    save, each = _number(root, "save_steps", 500), _number(root, "eval_steps", 0)
+    each = _number(root, "logging_steps", 500) if each == 0 else each
+    if saves != "steps" or save is None or not each or each < 0 or save % each == 0:
+        return
+    mixed = (save < 1) != (each < 1)
+    if mixed or round(save * 1e6) % max(1, round(each * 1e6)):
+        message = f"a save every {save:g} steps is no multiple of evaluations every {each:g}"
+        places = tuple(Label(found.span) for name in ("save_steps", "eval_steps") if (found := root.find(name)))
+        help = (f'write `"save_steps": {each:g}`',)
+        yield faults.CONFLICTING_SETTINGS.at(entry.span, message, label, related=places, help=help)
+
+
+def _word(root: Map, name: str, default: str) -> str | None:
+    """A word, or its default; None where it is none."""
+    found = default if root.find(name) is None else root.value(name)
+    return found if isinstance(found, str) else None
+
+
+def _number(root: Map, name: str, default: float) -> float | None:
+    """A number, or its default; None where it is none."""
+    found = default if root.find(name) is None else root.value(name)
+    if found is None:
+        return default
+    return found if isinstance(found, (int, float)) and not isinstance(found, bool) and abs(found) < 1e12 else None

@@ -54,11 +54,16 @@ FAULTY: tuple[tuple[dict[str, Any], list[tuple[str, str]]], ...] = (
         {
             "save_only_model": True,
             "load_best_model_at_end": True,
+            "eval_strategy": "steps",
+            "eval_steps": 100,
             "fsdp": "full_shard",
             "gradient_checkpointing": False,
         },
         [("PLN075", '"load_best_model_at_end": true')],
     ),
+    ({"load_best_model_at_end": True}, [("PLN075", '"load_best_model_at_end": true')]),
+    ({"logging_steps": 0}, [("PLN063", "0")]),
+    ({"save_steps": 2.5}, [("PLN063", "2.5")]),
     ({"deepspeed": {"zero_optimisation": {"stage": 2}}}, [("PLN062", '"zero_optimisation"')]),
 )
 
@@ -67,7 +72,7 @@ SOUND: tuple[dict[str, Any], ...] = (
     {"fp16": False},
     {"fsdp": "full_shard", "gradient_checkpointing": False, "fsdp_config": {"activation_checkpointing": True}},
     {"gradient_checkpointing_kwargs": {"use_reentrant": False}, "ddp_find_unused_parameters": True},
-    {"save_only_model": True, "load_best_model_at_end": True},
+    {"save_only_model": True, "load_best_model_at_end": True, "eval_strategy": "steps", "eval_steps": 50},
     {"model_name_or_path": "some/model", "dataset_name": "some/data"},
     {"deepspeed": {"zero_optimization": {"stage": 2}, "gradient_clipping": "auto"}},
 )
