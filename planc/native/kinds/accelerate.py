@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planc.native.keys import Reader, check
 from planc.native.kind import Content, Kind, Options
+from planc.native.kinds import _layer_classes
 from planc.native.kinds._accelerate_checks import check as settings
 from planc.native.kinds._accelerate_checks import version_of
 from planc.native.saying import Sayer, is_on, quoted, whole
@@ -118,7 +119,8 @@ def _fsdp(root: Map, sayer: Sayer) -> None:
         if is_on(fsdp, name) or is_on(fsdp, name.removeprefix("fsdp_")):
             sayer.say(path, _found(fsdp, name), text)
     layer = _found(fsdp, "fsdp_transformer_layer_cls_to_wrap")
-    if layer is not None and isinstance(layer.value, Scalar) and isinstance(layer.value.value, str):
+    is_text = layer is not None and isinstance(layer.value, Scalar) and isinstance(layer.value.value, str)
+    if is_text and not any(_layer_classes.check(layer)):  # else it is told already
         sayer.say("emit.accelerate.layer_class", layer)
     layout = _found(fsdp, "fsdp_state_dict_type")
     word = _STATE_DICTS.get(str(getattr(layout.value, "value", "")).upper()) if layout is not None else None
