@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic, Severity
-from planc.plan import plain
 from planc.plan.model import Plan, Record
 from planc.targets._faults import example, fault
 from planc.targets._launch import written
@@ -62,6 +61,8 @@ def record_files(plan: Plan) -> tuple[EmittedFile, ...]:
     """`record.sh` and the plan, for a plan with `evidence`; all launchers share them."""
     if not makes_record(plan):
         return ()
+    from planc.plan import plain  # it brings in json and hashlib, which a lint does without
+
     folder = written(plan, "checkpoint.directory")
     script = render("record/record.sh.j2", {"directory": folder, "name": plan.name})
     return (EmittedFile(SCRIPT, script, executable=True), EmittedFile(plain.NAME, plain.text_of(plan)))
