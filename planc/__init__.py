@@ -58,8 +58,8 @@ right:
 
 What holds everywhere (`tests/test_layers.py` checks the first two):
 
-- Imports go down only: commands, editing | evidence | native, compiler, reporting, rules | targets | format, facts, plan,
-  readers, syntax, diagnostics, source. Rules and targets never import each other or their neighbours.
+- Imports go down only: commands, editing | evidence | native, compiler, reporting, rules | targets | format, facts,
+  plan, readers, syntax, diagnostics, source. Rules and targets never import each other or their neighbours.
 - Nothing below `commands/` touches the world, but for `resources.py`, which reads what is shipped. Files that a plan
   uses come in through one `load` function.
 - No stage raises for what a user wrote: it returns a value and diagnostics, and carries on. What is faulty, missing

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from planc.commands.files import Files
+from planc.commands.jobs import Named, jobs
 from planc.compiler import Skipped
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
@@ -95,7 +96,8 @@ class Natives:
             skipped.update(dict.fromkeys(each._replace(plan=shown) for each in result.skipped))
             silent = frozenset(each.code for each in result.skipped)
             layouts.update((file.tree.source, Layout(file.tree, silent)) for file in group)
-            diagnostics.update(dict.fromkeys(_through(each, named) for each in result.diagnostics))
+            users = {file.tree.source for file in group}
+            diagnostics.update(dict.fromkeys(_through(each, named, users) for each in result.diagnostics))
         return Found(tuple(diagnostics), tuple(skipped), layouts)
 
     def as_one(self, sources: Sequence[Source]) -> tuple[Job | None, tuple[Diagnostic, ...]]:
@@ -111,14 +113,14 @@ class Natives:
         named = self._followed(recognised, diagnostics)
         job = read(list(recognised.values()), self._load, self._beside) if recognised else None
         if job is not None:
-            diagnostics.update(dict.fromkeys(_through(each, named) for each in job.diagnostics))
+            diagnostics.update(dict.fromkeys(_through(each, named, recognised) for each in job.diagnostics))
         return job, tuple(diagnostics)
 
     def _followed(
         self, recognised: dict[Source, Recognised], diagnostics: dict[Diagnostic, None]
-    ) -> dict[Source, tuple[Source, Reference]]:
+    ) -> dict[Source, list[tuple[Source, Reference]]]:
         """The files that others name, by which of them; those that were not asked for are recognised as well."""
-        named: dict[Source, tuple[Source, Reference]] = {}
+        named: dict[Source, list[tuple[Source, Reference]]] = {}
         todo = list(recognised.values())
         for _ in range(_MOST_STEPS):
             following: list[Recognised] = []
@@ -136,7 +138,7 @@ class Natives:
                     if isinstance(found, Diagnostic):
                         diagnostics[_through_reference(found, reference)] = None
                     elif isinstance(found, Recognised):
-                        named.setdefault(other, (file.tree.source, reference))
+                        named.setdefault(other, []).append((file.tree.source, reference))
                         recognised[other] = found
                         if not known:
                             following.append(found)
@@ -157,67 +159,15 @@ class Natives:
         return None
 
 
-def jobs(
-    files: Sequence[Recognised], named: Mapping[Source, tuple[Source, Reference]], outright: Iterable[str]
-) -> list[list[Recognised]]:
-    """The files that are one job each: those that name each other; else all that were named, or that share a folder, if
-    no two of them are of one kind. What has a second of its kind beside it is judged by itself.
-    """
-    heads = {source: _head(source, named) for source in (file.tree.source for file in files)}
-    groups: dict[Source, list[Recognised]] = {}
-    for file in files:
-        groups.setdefault(heads[file.tree.source], []).append(file)
-    wanted = set(outright)
-    together = [group for group in groups.values() if any(file.tree.source.name in wanted for file in group)]
-    if _are_unlike(together, True):
-        rest = [group for group in groups.values() if not any(group is each for each in together)]
-        merged = [[file for group in together for file in group]] if together else []
-        return [*merged, *_by_folder(rest)]
-    return _by_folder(list(groups.values()))
-
-
-def _head(source: Source, named: Mapping[Source, tuple[Source, Reference]]) -> Source:
-    """The first file of a chain of files that name each other."""
-    seen = {source}
-    while source in named and named[source][0] not in seen:
-        source = named[source][0]
-        seen.add(source)
-    return source
-
-
-def _by_folder(groups: Sequence[list[Recognised]]) -> list[list[Recognised]]:
-    folders: dict[str, list[list[Recognised]]] = {}
-    for group in groups:
-        folders.setdefault(os.path.dirname(group[0].tree.source.name), []).append(group)
-    found: list[list[Recognised]] = []
-    for each in folders.values():
-        found.extend([[file for group in each for file in group]] if _are_unlike(each, False) else each)
-    return found
-
-
-def _are_unlike(groups: Sequence[list[Recognised]], outright: bool) -> bool:
-    """Whether no two files of some groups are of one kind, unless they are laid over each other."""
-    by_kind: dict[str, list[Recognised]] = {}
-    for group in groups:
-        for file in group:
-            by_kind.setdefault(file.kind.name, []).append(file)
-    return all(len(files) == 1 or _are_one(files, outright) for files in by_kind.values())
-
-
-def _are_one(files: Sequence[Recognised], outright: bool) -> bool:
-    joins = files[0].kind.joins
-    return joins is not None and joins([file.tree for file in files], outright)
-
-
 def _missing(reference: Reference) -> Diagnostic:
     message = f"`{reference.path[:80]}` is not there"
     return faults.MISSING_FILE.at(reference.span, message, "neither beside this file nor from here")
 
 
-def _through(found: Diagnostic, named: Mapping[Source, tuple[Source, Reference]]) -> Diagnostic:
-    """A diagnostic with the place through which its file came, if it came through another one."""
-    at = named.get(found.primary.span.source)
-    return found if at is None else _through_reference(found, at[1])
+def _through(found: Diagnostic, named: Named, users: Container[Source]) -> Diagnostic:
+    """A diagnostic with the place through which its file came, if it came through another one of its job."""
+    at = next((at for user, at in named.get(found.primary.span.source, ()) if user in users), None)
+    return found if at is None else _through_reference(found, at)
 
 
 def _through_reference(found: Diagnostic, reference: Reference) -> Diagnostic:

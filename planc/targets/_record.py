@@ -26,8 +26,8 @@ NO_RECORD = fault(
     "file. Where the plan names no folder on a disk, or no file, the run ends well and without its record.",
     example=example(f'{_LAUNCH}  {_DATA}  evidence {{ metrics = ["loss"]  file = "metrics.jsonl" }}'),
     instead=example(f'{_LAUNCH}  {_DATA}  evidence {{ metrics = ["loss"]  file = "metrics.jsonl" }}  {_SAVED}'),
-    fix="write what the help says; or call `record.sh`, which lies beside the launch script, once the run has ended, with "
-    "`PLANC_CHECKPOINT=FOLDER` before it and `--metrics FILE` behind it.",
+    fix="write what the help says; or call `record.sh`, which lies beside the launch script, once the run has ended, "
+    "with `PLANC_CHECKPOINT=FOLDER` before it and `--metrics FILE` behind it.",
     source="planc attest; docs/evidence.md.",
     versions="planc 0.1.",
     severity=Severity.INFO,

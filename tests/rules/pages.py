@@ -25,9 +25,9 @@ Every rule, and every fault of the language and of the targets. `planc rule CODE
 `planc rule --output-format json` gives all of them as data. An error keeps a plan from being compiled, a warning does
 not, and advice is shown by `planc compile`, and by `planc lint --min-severity info`.
 
-The first digit tells the subject: 0 the language and the files of other tools, 1 ranks, 2 the batch, 3 memory, 4 precision, 5 the network, 6 the
-launch, 7 the schedule and the length of the run, 8 data, checkpoints and where a run goes on, 9 what a target can
-express.
+The first digit tells the subject: 0 the language and the files of other tools, 1 ranks, 2 the batch, 3 memory, 4
+precision, 5 the network, 6 the launch, 7 the schedule and the length of the run, 8 data, checkpoints and where a run
+goes on, 9 what a target can express.
 
 `python -m tests.rules.pages` writes these pages: edit the docstrings of the rules and the texts of the faults instead.
 

@@ -192,8 +192,11 @@ def check_job_policy(pods: Pods) -> Iterator[Diagnostic]:
         yield faults.MISSING_KEY.at(at, "the pods of a Job lack `restartPolicy`", "the API refuses it", help=help)
 
 
-def check_pods(pods: Pods, said: Number | None) -> Iterator[Diagnostic]:
-    """What costs, or stops the ranks, in the pods of one template; `said` are their processes, as the object says."""
+def check_pods(pods: Pods, said: Number | None, total: int | None = None) -> Iterator[Diagnostic]:
+    """What costs, or stops the ranks, in the pods of one template.
+
+    said: their processes, as the object says; total: pods of all templates, where these are one job.
+    """
     main = pods.main
     for container in (*maps(pods.spec, "containers"), *maps(pods.spec, "initContainers")):
         yield from check_cards(container, "resources")
@@ -207,7 +210,7 @@ def check_pods(pods: Pods, said: Number | None) -> Iterator[Diagnostic]:
     command = processes_of(main)
     if cards is not None and (command or said) is not None:
         yield from check_counts(command or said, cards)
-    yield from _check_waiting(pods, main)
+    yield from _check_waiting(pods, main, total)
     if cards is not None and 1 < cards.value:
         yield from _check_shared_memory(pods, main, cards)
     yield from _check_network(pods, cards)
@@ -297,17 +300,16 @@ def _check_variables(container: Map) -> Iterator[Diagnostic]:
             yield found._replace(severity=Severity.WARNING)
 
 
-def _check_waiting(pods: Pods, main: Map) -> Iterator[Diagnostic]:
-    nodes = nodes_of(main)
-    if nodes is None or pods.number is None or pods.role == "Master" or nodes.value == pods.number:
+def _check_waiting(pods: Pods, main: Map, total: int | None) -> Iterator[Diagnostic]:
+    """Nodes that torchrun waits for; `total`: pods of all roles, where these are one job."""
+    nodes, number = nodes_of(main), pods.number if total is None else total
+    if nodes is None or pods.number is None or number is None or nodes.value == number:
         return
-    if pods.role == "Worker" and nodes.value == pods.number + 1:
-        return  # the master is one, too
     place = pods.counted.value.span if pods.counted is not None else pods.place
     related = (Label(place, plural(pods.number, "pod")),)
-    help = (f"write `--nnodes={pods.number}`",)
-    label = "torchrun waits for the others" if pods.number < nodes.value else "the others are left out"
-    message = f"`--nnodes={nodes.value}` for {plural(pods.number, 'pod')}"
+    help = (f"write `--nnodes={number}`",)
+    label = "torchrun waits for the others" if number < nodes.value else "the others are left out"
+    message = f"`--nnodes={nodes.value}` for {plural(number, 'pod')}"
     yield faults.CONFLICTING_SETTINGS.at(nodes.span, message, label, related=related, help=help)
 
 

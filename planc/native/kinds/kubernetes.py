@@ -100,12 +100,14 @@ def _judged(kind: str, root: Map) -> Iterator[Diagnostic]:
         for replicated in maps(root, *path):
             yield from _keys(replicated.map("template", "spec"), "job", JOB)
     said = checks.number_of(root, *checks.PROCESSES.get(kind, ("spec", "processes")))
+    numbers = [each.number for each in pods]
+    total = sum(number or 0 for number in numbers) if kind == PYTORCHJOB and None not in numbers else None
     for each in pods:
         yield from _keys(each.spec, "pod", "Pod")
         for name in ("containers", "initContainers"):
             for container in maps(each.spec, name):
                 yield from _container_keys(kind, container)
-        yield from checks.check_pods(each, said)
+        yield from checks.check_pods(each, said, total)
     yield from _policies(kind, root, pods)
     if kind == PYTORCHJOB:
         yield from checks.check_pytorchjob(root, pods)

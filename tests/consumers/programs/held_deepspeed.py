@@ -72,5 +72,5 @@ def trained(case):
 for number, sizes in enumerate(json.loads(sys.argv[1])):
     print(json.dumps(trained(SimpleNamespace(**sizes)) | {"case": number}), flush=True)
 torch.distributed.destroy_process_group()
-# Not left to the interpreter, which the threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
+# Not left to the interpreter, which threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
 os._exit(0)

@@ -47,5 +47,5 @@ for number, sizes in enumerate(json.loads(sys.argv[1])):
     found = trained(SimpleNamespace(**sizes), everyone)
     print(json.dumps({"rank": dist.get_rank(), "case": number} | found), flush=True)
 dist.destroy_process_group()
-# Not left to the interpreter, which the threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
+# Not left to the interpreter, which threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
 os._exit(0)

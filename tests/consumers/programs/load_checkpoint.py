@@ -56,5 +56,5 @@ report["dcp of another model"] = outcome(load_by_dcp, hidden_size=32)
 if dist.get_rank() == 0:
     print(json.dumps(report), flush=True)
 dist.destroy_process_group()
-# Not left to the interpreter, which the threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
+# Not left to the interpreter, which threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
 os._exit(0)

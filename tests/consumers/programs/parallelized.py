@@ -157,7 +157,7 @@ def main() -> None:
         found |= {"alone": losses, "apart": apart(model, alone) / plan.LEARNING_RATE, **described(plan, model)}
         print(json.dumps({"rank": dist.get_rank(), "case": number} | found), flush=True)
     dist.destroy_process_group()
-    # Not left to the interpreter, which the threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
+    # Not left to the interpreter, which threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
     os._exit(0)
 
 

@@ -75,5 +75,5 @@ print(
     flush=True,
 )
 accelerator.end_training()
-# Not left to the interpreter, which the threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
+# Not left to the interpreter, which threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
 os._exit(0)

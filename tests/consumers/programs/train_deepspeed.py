@@ -2,9 +2,9 @@
 
 import argparse
 import json
+import os
 
 import deepspeed
-import os
 import torch
 from torch import nn
 
@@ -46,5 +46,5 @@ print(
     flush=True,
 )
 torch.distributed.destroy_process_group()
-# Not left to the interpreter, which the threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
+# Not left to the interpreter, which threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
 os._exit(0)

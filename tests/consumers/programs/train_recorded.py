@@ -40,5 +40,5 @@ if dist.get_rank() == 0:
         file.writelines(json.dumps({"step": step, "loss": loss}) + "\n" for step, loss in enumerate(losses, 1))
 print(json.dumps({"rank": dist.get_rank(), "parameters": count, "losses": losses}), flush=True)
 dist.destroy_process_group()
-# Not left to the interpreter, which the threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
+# Not left to the interpreter, which threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
 os._exit(0)

@@ -52,5 +52,5 @@ report = {
 }
 print(json.dumps(report), flush=True)
 torch.distributed.destroy_process_group()
-# Not left to the interpreter, which the threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
+# Not left to the interpreter, which threads of gloo and the store now and then outlive: the rank ends by SIGABRT.
 os._exit(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,24 @@ def test_flags_of_megatron_are_judged_as_those_of_its_files() -> None:
     )
     (found,) = found_in("a.sh", text)
     assert (found.code, found.primary.span.line) == ("PLN106", 4)
+
+
+def test_a_file_that_two_scripts_name_is_judged_with_each(tmp_path: Path) -> None:
+    call = "#!/bin/bash\ndeepspeed train.py --deepspeed ds.json --output_dir out --per_device_train_batch_size"
+    (tmp_path / "one.sh").write_text(f"{call} 4\n", encoding="utf-8")
+    (tmp_path / "two.sh").write_text(f"{call} 8\n", encoding="utf-8")
+    (tmp_path / "ds.json").write_text('{"train_micro_batch_size_per_gpu": 4}', encoding="utf-8")
+    for names in ((".",), ("one.sh", "two.sh"), ("two.sh",)):
+        printed = planc("lint", *names, "--output-format", "json", cwd=tmp_path).stdout
+        (found,) = json.loads(printed)["diagnostics"]
+        assert found["code"] == "PLN071"
+        assert "two.sh" in json.dumps(found)
+        assert "one.sh" not in json.dumps(found)
+
+
+def test_what_one_script_names_is_not_held_against_what_stands_beside_it(tmp_path: Path) -> None:
+    config = "machine_rank: 0\ndistributed_type: MULTI_GPU\nmixed_precision: fp16\nnum_processes: 8\n"
+    (tmp_path / "other.yaml").write_text(config, encoding="utf-8")
+    (tmp_path / "ds.json").write_text('{"train_batch_size": 8, "bf16": {"enabled": true}}', encoding="utf-8")
+    (tmp_path / "train.sh").write_text("#!/bin/bash\ndeepspeed train.py --deepspeed ds.json\n", encoding="utf-8")
+    assert planc("lint", ".", cwd=tmp_path).stdout == "Found no faults in 3 files.\n"

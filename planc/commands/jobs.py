@@ -1,0 +1,93 @@
+"""Which files of other tools are one job: those that name each other, and those that stand together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from planc.native.kind import Recognised, Reference
+from planc.source import Source
+
+#: The files that others name: by which of them, and where.
+Named = Mapping[Source, Sequence[tuple[Source, Reference]]]
+
+#: Kinds that are read by one program: a Trainer asks accelerate, and both hand a DeepSpeed file on.
+_OF_ONE_PROGRAM = frozenset(("deepspeed", "accelerate", "transformers"))
+
+#: Kinds that files seldom name which are for them all the same.
+_UNNAMED = frozenset(("hf-config", "hostfile"))
+
+#: Kinds that stand beside any other.
+_BESIDE = frozenset(("hf-config", "hostfile", "shell"))
+
+
+def jobs(files: Sequence[Recognised], named: Named, outright: Iterable[str]) -> list[list[Recognised]]:
+    """The files that are one job each. A file that several scripts name is one of the job of each.
+
+    Those that name each other are one job. So are all that were named outright, and all of a folder in which none names
+    another, if no two of them are of one kind and one program may read them all. Any other is judged by itself.
+    """
+    groups = _linked(files, named)
+    wanted = set(outright)
+    together = [group for group in groups if any(file.tree.source.name in wanted for file in group)]
+    if together and _fit(together, True):
+        rest = [group for group in groups if not any(group is each for each in together)]
+        return [[file for group in together for file in group], *_by_folder(rest)]
+    return _by_folder(groups)
+
+
+def _linked(files: Sequence[Recognised], named: Named) -> list[list[Recognised]]:
+    """Each file that no other names, with all that it names, and these in turn; of a circle, its first file."""
+    names: dict[Source, list[Source]] = {}
+    for source, users in named.items():
+        for user, _ in users:
+            names.setdefault(user, []).append(source)
+    groups: list[list[Recognised]] = []
+    reached: set[Source] = set()
+    heads = [file.tree.source for file in files if file.tree.source not in named]
+    for head in (*heads, *(file.tree.source for file in files)):
+        if head in reached and head not in heads:
+            continue
+        members = {head}
+        todo = [head]
+        while todo:
+            for other in names.get(todo.pop(), ()):
+                if other not in members:
+                    members.add(other)
+                    todo.append(other)
+        if head in heads or not members <= reached:
+            groups.append([file for file in files if file.tree.source in members])
+        reached |= members
+        heads = [each for each in heads if each is not head]
+    return groups
+
+
+def _by_folder(groups: Sequence[list[Recognised]]) -> list[list[Recognised]]:
+    folders: dict[str, list[list[Recognised]]] = {}
+    for group in groups:
+        folders.setdefault(os.path.dirname(group[0].tree.source.name), []).append(group)
+    found: list[list[Recognised]] = []
+    for each in folders.values():
+        # Where a file names others, it names all that is its own, but for what no file names.
+        linked = [group for group in each if 1 < len(group)]
+        single = [group[0].kind.name for group in each if len(group) == 1]
+        whole = not linked or (len(linked) == 1 and _UNNAMED.issuperset(single))
+        found.extend([[file for group in each for file in group]] if whole and _fit(each, False) else each)
+    return found
+
+
+def _fit(groups: Sequence[list[Recognised]], outright: bool) -> bool:
+    """Whether one job may have all of these files."""
+    by_kind: dict[str, list[Recognised]] = {}
+    for group in groups:
+        for file in group:
+            by_kind.setdefault(file.kind.name, []).append(file)
+    programs = set(by_kind) - _BESIDE
+    if 1 < len(programs) and not programs <= _OF_ONE_PROGRAM:
+        return False
+    return all(len(files) == 1 or _are_one(files, outright) for files in by_kind.values())
+
+
+def _are_one(files: Sequence[Recognised], outright: bool) -> bool:
+    joins = files[0].kind.joins
+    return joins is not None and joins([file.tree for file in files], outright)
