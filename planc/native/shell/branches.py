@@ -25,9 +25,6 @@ _COMMANDS = {
 _OPERATORS = {"&&": "and", "||": "or"}
 _LINE_END = re.compile(r"(?<!\\)(?<!\\\r)\n")
 
-#: Functions that are read with what they see of the script; more are read as if they saw nothing.
-MOST_FUNCTIONS = 200
-
 Context = tuple[Frame, ...]
 
 
@@ -212,8 +209,11 @@ class Branches(Commands):
         inner_context = (*context, Frame("loop", self.words.span(node)))
         for value in node.all_of("value"):
             self.substitutions(value, scope, context)
-        for name in sorted(self.survey.names(node)):
-            scope.forget(name, "set in a loop")
+        if self.survey.crowded:
+            scope.forget_all("set in a loop")
+        else:
+            for name in sorted(self.survey.names(node)):
+                scope.forget(name, "set in a loop")
         inner = scope.inner()
         parts = [child for child in node.children if child.field not in ("value", "variable", "initializer", "update")]
         if node.type == "c_style_for_statement":
@@ -227,8 +227,7 @@ class Branches(Commands):
         if name is None or body is None or self.survey.once(self.words.text(name)) is not None:
             return
         inner = scope.inner()
-        self._functions_read += 1
-        if MOST_FUNCTIONS < self._functions_read:
+        if self.survey.crowded:
             inner.forget_all("set elsewhere")
         else:
             for variable, times in self.survey.settings.items():
@@ -236,14 +235,20 @@ class Branches(Commands):
                     inner.forget(variable, "set elsewhere")
         self.statement(body, inner, (*context, Frame("function", self.words.span(node), self.words.text(name))))
 
+    def _forget_effects(self, name: str, scope: Scope) -> None:
+        """What is known after a call of a function that is not followed."""
+        if self.survey.crowded:
+            scope.forget_all("set in a function")
+            return
+        for variable in sorted(self.survey.effects(name)):
+            scope.forget(variable, "set in a function")
+
     def call(self, name: str, arguments: tuple[Word, ...], scope: Scope, context: Context, at: Node) -> None:
         """A call of a function of the script."""
         definition = self.survey.once(name)
         body = definition.of("body") if definition is not None else None
         if definition is None or body is None or at.start < definition.end:
-            for defined in self.survey.functions[name]:
-                for variable in sorted(self.survey.names(defined) - self.survey.locals(defined)):
-                    scope.forget(variable, "set in a function")
+            self._forget_effects(name, scope)
             return
         inner = scope.inner()
         inner.set("@", Array(arguments))

@@ -45,7 +45,6 @@ class Commands:
         self.heredocs: list[Heredoc] = []
         self.sourced: list[Sourced] = []
         self.settings: list[Setting] = []
-        self._functions_read = 0
         self._exporting = False
 
     @abstractmethod
@@ -61,7 +60,7 @@ class Commands:
         parts = (node,) if node.type == "variable_assignment" else node.children
         own = tuple(child for child in parts if child.type.endswith("_redirect"))
         moved = tuple(child for redirect in redirects for child in redirect.children if child.field == "argument")
-        words_of_it = [child for child in parts if child not in own and child.type not in _BETWEEN]
+        words_of_it = [child for child in parts if not child.type.endswith("_redirect") and child.type not in _BETWEEN]
         plain = tuple(glued(words_of_it, self.words.source.text))
         for part in (*plain, *redirects):
             self.substitutions(part, scope, context)
@@ -71,7 +70,7 @@ class Commands:
             return
         declared = node.type in ("declaration_command", "unset_command")
         assigned = () if declared else tuple(part for part in plain if part.type == "variable_assignment")
-        rest = [part for part in (*plain, *moved) if part not in assigned]
+        rest = [part for part in (*plain, *moved) if declared or part.type != "variable_assignment"]
         if not rest and not redirects and not own:
             for part in assigned:
                 self._assign(self._assignment(part, scope, context), scope, part)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from planc.native.shell.nodes import TOO_DEEP, Node
@@ -37,6 +38,7 @@ MAX_DEPTH = 120
 MAX_TANGLED = 3
 
 _CHUNK = 512
+_MOST_HEREDOCS = 8  # of one statement
 # Stands for what the parser need not tell apart: it is a character of words, never of names.
 _OTHER = "\x01"
 _NOT_ASCII = re.compile(r"[^\n\r\t -~]")
@@ -46,7 +48,7 @@ _HEREDOC = re.compile(r"""<<-?[ \t]*(?:"([^"\n]+)"|'([^'\n]+)'|\\?([\w.]+))""")
 # Two assignments on the line before an `else`: the parser would take that for the command that they are for.
 _VALUE = r"""(?:[^\s"'#;&|()<>`]|"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))*"""
 _ASSIGNED = rf"[A-Za-z_]\w*\+?={_VALUE}"
-_BEFORE_ELSE = re.compile(rf"({_ASSIGNED}[ \t]+{_ASSIGNED}[ \t]*)(?:\n|[ \t](#[^\n]*\n))(?=\s*(?:else|elif)\b)")
+_BEFORE_ELSE = re.compile(rf"(?<!\S)({_ASSIGNED}[ \t]+{_ASSIGNED}[ \t]*)(?:\n|[ \t](#[^\n]*\n))(?=\s*(?:else|elif)\b)")
 _ESCAPED = re.compile(r"\\([\s\S])")  # it takes an escaped blank for the end of a word
 
 
@@ -101,12 +103,12 @@ def _piece_end(text: str, end: int) -> int:
 
 def _steps_to_heredoc_end(text: str, start: int, end: int) -> int:
     """The steps that a piece needs to hold a heredoc that it starts; 0 if there is none, or it is too long."""
-    for opening in _HEREDOC.finditer(text, start, end):
+    for opening in islice(_HEREDOC.finditer(text, start, end), _MOST_HEREDOCS):
         mark = next(filter(None, opening.groups()))
-        closing = re.compile(rf"^\t*{re.escape(mark)}$", re.MULTILINE).search(text, opening.end())
-        if closing is not None and end < closing.end():
-            steps = (closing.end() - start) // STEP + 1
-            return steps if steps <= MOST_STEPS_OF_HEREDOCS else 0
+        closing = re.compile(rf"^\t*{re.escape(mark)}$", re.MULTILINE)
+        found = closing.search(text, opening.end(), start + MOST_STEPS_OF_HEREDOCS * STEP)
+        if found is not None and end < found.end():
+            return (found.end() - start) // STEP + 1
     return 0
 
 

@@ -12,6 +12,9 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _CHANGE = re.compile(r"\+\+|--|(?<![=<>!])=(?!=)")
 #: Commands that set the variables that they name.
 SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "printf", "unset", "let", "wait"))
+
+#: Functions that are followed; of a script with more, no variable is known after a call.
+MOST_FUNCTIONS = 200
 DECLARERS = frozenset(("export", "declare", "typeset", "local", "readonly"))
 
 
@@ -23,7 +26,7 @@ class Survey:
 
     def __init__(self, text: str, statements: tuple[Node, ...]) -> None:
         self._text = text
-        self._names: dict[int, frozenset[str]] = {}
+        self._effects: dict[str, frozenset[str]] = {}
         self.functions: dict[str, list[Node]] = {}
         self.calls: Counter[str] = Counter()
         self.settings: Counter[str] = Counter()
@@ -33,6 +36,19 @@ class Survey:
             elif node.type == "command_name":
                 self.calls[self._of(node)] += 1
             self.settings.update(self._set_by(node))
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are more functions than are followed."""
+        return MOST_FUNCTIONS < sum(len(defined) for defined in self.functions.values())
+
+    def effects(self, name: str) -> frozenset[str]:
+        """The variables of the script that a call of a function may set."""
+        if name not in self._effects:
+            defined = self.functions[name]
+            own = (self.names(function) - self.locals(function) for function in defined)
+            self._effects[name] = frozenset[str]().union(*own)
+        return self._effects[name]
 
     def names(self, *nodes: Node) -> frozenset[str]:
         """The variables that some parts may set, by functions that they call too."""
@@ -51,7 +67,8 @@ class Survey:
         """The variables that a function has for itself."""
         found: set[str] = set()
         for node in descend((function,)):
-            if node.type == "declaration_command" and node.children[0].type in ("local", "declare", "typeset"):
+            kind = node.children[0].type if node.type == "declaration_command" else ""
+            if kind in ("local", "declare", "typeset") and " -g" not in self._of(node):
                 found.update(self._declared(node))
         return frozenset(found)
 

@@ -27,6 +27,7 @@ _BLANK = re.compile(r"[ \t\n]+")
 _PLAIN = re.compile(r"[\w./:=@%+,^-]*")
 _EXPANSIONS = {"simple_expansion", "expansion"}
 # What the grammar lets begin with the blanks before it.
+_BLANKS = re.compile(r"(?:\s|\\\n)+")
 _INDENTED = {*_EXPANSIONS, "arithmetic_expansion", "command_substitution", "string"}
 _C_ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v", "\\": "\\",
@@ -198,11 +199,6 @@ class Words:
     def _parts(self, node: Node, scope: Scope, quoted: str) -> Iterator[_Part]:
         """The parts of a word; `quoted` within double quotes."""
         kind, text, span = node.type, self.text(node), self.span(node)
-        if quoted and kind in _INDENTED and text[:1].isspace():
-            start = node.start + len(text) - len(text.lstrip())
-            yield self._plain(node.start, start, quoted)
-            node = node._replace(start=start)
-            text, span = self.text(node), self.span(node)
         if kind in ("command_name", "concatenation"):
             yield from self._mixed(node.children, node.start, node.end, scope, quoted)
         elif kind == "string":
@@ -239,7 +235,7 @@ class Words:
     def _mixed(self, nodes: tuple[Node, ...], start: int, end: int, scope: Scope, quoted: str) -> Iterator[_Part]:
         """The parts of nodes and of the text between them."""
         at = start
-        for node in nodes:
+        for node in (self._trimmed(node) if quoted else node for node in nodes):
             if end <= node.start:
                 break
             if at < node.start:
@@ -248,6 +244,11 @@ class Words:
             at = max(at, node.end)
         if at < end:
             yield from self._literal(at, end, quoted)
+
+    def _trimmed(self, node: Node) -> Node:
+        """A node within quotes without the blanks before it, which the grammar counts in."""
+        blanks = _BLANKS.match(self.text(node)) if node.type in _INDENTED else None
+        return node._replace(start=node.start + blanks.end()) if blanks else node
 
     def _literal(self, start: int, end: int, quoted: str) -> Iterator[Part]:
         """Text without expansions, in which a backslash takes the meaning from what follows."""
@@ -295,7 +296,7 @@ class Words:
 
     def _is_list(self, node: Node) -> bool:
         """Whether an expansion may be no word at all, even between quotes."""
-        return re.fullmatch(r"\$@|\$\{(@|\w+\[@\])\}", self.text(node)) is not None
+        return re.fullmatch(r"\$@|\$\{(@|\w+\[@\])\}", self.text(self._trimmed(node))) is not None
 
     def _length(self, held: Value | None, index: str | None, operator: str, span: Span) -> Piece:
         """What `${#X}` gives."""
@@ -304,7 +305,7 @@ class Words:
                 return Literal(str(len(held.items)), span)
         elif operator == "#" and isinstance(held, Scalar) and index is None:
             known = Word(span, held.pieces).known
-            if known is not None:
+            if known is not None and known.isascii():  # of others, the locale decides
                 return Literal(str(len(known)), span)
         return Unknown("not followed", span.text)
 

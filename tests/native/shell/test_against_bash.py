@@ -46,7 +46,11 @@ PARAMETER = (
 )
 QUOTED = st.lists(TEXT | PARAMETER | SUM | st.sampled_from((r"\"", r"\$", r"\\", r"\a", "\\\n")), max_size=4)
 STRING = QUOTED.map(lambda parts: '"' + "".join(parts) + '"')
-WORD = st.lists(PLAIN | ESCAPED | RAW | CODED | PARAMETER | SUM | STRING, min_size=1, max_size=3).map("".join)
+WORD = (
+    st.lists(PLAIN | ESCAPED | RAW | CODED | PARAMETER | SUM | STRING, min_size=1, max_size=3)
+    .map("".join)
+    .filter(lambda word: not word.endswith("\n"))
+)
 WORDS = st.lists(WORD, max_size=3).map(" ".join)
 
 SETTING = st.one_of(
