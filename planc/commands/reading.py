@@ -75,6 +75,8 @@ def read_all(
             unread.update(dict.fromkeys(closed))
         for path in paths:
             reading = files.read(path)
+            if isinstance(reading, str) and is_folder and not path.endswith(ENDING):
+                continue  # a link to nothing, say: it may be of no tool that planc knows
             if others is not None and not isinstance(reading, str) and others.may_take(path):
                 taken = others.takes(reading, not is_folder)
                 if isinstance(taken, Diagnostic):

@@ -81,7 +81,8 @@ def _place(path: str) -> tuple[int, ...]:
 
 def _beside(said: Said) -> str:
     if said.assumed:
-        return f"assumed: {visible(said.entry.source.name)} has no `{visible(said.key)}`"
+        file, key = visible(said.entry.source.name), visible(said.key)
+        return f"follows from `{key}` of {file}" if said.follows else f"assumed: {file} has no `{key}`"
     return "micro batch x accumulation x replicas" if said.path == _GLOBAL and not said.key else ""
 
 

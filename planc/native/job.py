@@ -23,6 +23,7 @@ from planc.plan.resolve import resolve
 from planc.plan.schema import Field
 from planc.plan.scope import Load
 from planc.rules import all_rules
+from planc.source import Span
 from planc.syntax import nodes
 from planc.targets import load_target, target_names
 
@@ -176,7 +177,12 @@ def content_of(file: Recognised, options: Options) -> Content:
     """What one file says, and what is wrong with it by itself."""
     content = file.kind.read(file.tree, options)
     own = [each for root in file.tree.roots for each in keys.duplicates(root, file.tree.format)]
-    return content._replace(diagnostics=(*own, *gaps(file), *content.diagnostics))
+    once: dict[tuple[str, Span, str], Diagnostic] = {}
+    for found in (*own, *gaps(file), *content.diagnostics):
+        # Of a wrong value both a table and what a kind knows beside it may tell.
+        message = "" if found.code == faults.WRONG_VALUE.code else found.message
+        once.setdefault((found.code, found.primary.span, message), found)
+    return content._replace(diagnostics=tuple(once.values()))
 
 
 def gaps(file: Recognised) -> Iterator[Diagnostic]:

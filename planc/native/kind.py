@@ -35,6 +35,11 @@ class Said(NamedTuple):
     assumed: bool = False
     wins: bool = False
 
+    @property
+    def follows(self) -> bool:
+        """Whether an assumed value follows from the key at its place, which is there."""
+        return self.entry.text.lstrip("\"'[").startswith(self.key)
+
 
 class Options(NamedTuple):
     """What is said beside the files of a job.

@@ -68,8 +68,8 @@ class Way:
         text = self._words(label.text)
         at = self._composed.said_at(label.span) if label.span.source is self._composed.source else None
         if at is not None and at.said.assumed:
-            left_out = f"`{at.said.key}` is left out"
-            text = f"{left_out}: {text}" if text else left_out
+            reason = f"follows from `{at.said.key}`" if at.said.follows else f"`{at.said.key}` is left out"
+            text = f"{reason}: {text}" if text else reason
         return Label(self.span(label.span), text)
 
     def _fix(self, fix: Fix) -> Fix | None:

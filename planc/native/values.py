@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from planc.diagnostics.amounts import either
@@ -22,6 +23,9 @@ _FLAGS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "o
 #: Whole numbers of consumers are of 64 bits at most, where they are written as `1e30`, too.
 _TOO_LARGE = 2**63
 
+#: A text that pydantic, and `int` itself, take for a whole number.
+_DIGITS = re.compile(r"\s*[+-]?\d+(?:\.0+)?\s*")
+
 #: Characters of a value that a message shows.
 _SHOWN = 40
 
@@ -39,7 +43,7 @@ def wrong_value(entry: Entry, node: Node, key: Key, name: str, consumer: str) ->
 def _wrong_type(node: Node, key: Key, name: str) -> Diagnostic | None:
     types = key["types"]
     meant = _meant(node, types)
-    if key.get("coerced") and meant is not None:
+    if key.get("coerced") and meant is not None and _is_converted(node, types):
         return None
     if meant is None and "string" in types and isinstance(node, Scalar) and _type(node) in ("int", "float", "bool"):
         meant = f'"{node.span.text}"'
@@ -122,6 +126,13 @@ def _meant(node: Node, types: Any) -> str | None:
     if "int" in types and number.is_integer():
         return str(int(number)) if abs(number) < 1e15 else None
     return _with_point(value.strip()) if "float" in types else None
+
+
+def _is_converted(node: Node, types: Any) -> bool:
+    """Whether a consumer that makes numbers of texts takes this one: for a whole number, digits alone."""
+    if "int" not in types or "float" in types or not isinstance(node, Scalar) or "bool" in types:
+        return True
+    return _DIGITS.fullmatch(str(node.value)) is not None
 
 
 def _with_point(number: str) -> str:

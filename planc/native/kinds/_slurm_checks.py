@@ -19,6 +19,10 @@ _TIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,2}))?(?::(\d{1,2}))?")
 _NODES = re.compile(r"\d{1,6}")
 
 
+#: Variables in which Slurm tells a script the number of its nodes.
+OF_NODES = ("SLURM_NNODES", "SLURM_JOB_NUM_NODES")
+
+
 def check(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     """What does not fit between the job and a launch of its script."""
     if launch.launcher == "torchrun":
@@ -26,6 +30,34 @@ def check(script: Script, launch: Launch) -> Iterator[Diagnostic]:
         yield from _cards(script, launch)
         yield from _typed(script, launch)
     yield from _processors(script, launch)
+    yield from _alone(script, launch)
+
+
+def nodes(script: Script) -> tuple[Directive, int] | None:
+    """The nodes of the job, where their number is written."""
+    found = directive(script, "--nodes", "-N")
+    if found is None or not _NODES.fullmatch(found.value or ""):
+        return None
+    return found, int(str(found.value))
+
+
+def _alone(script: Script, launch: Launch) -> Iterator[Diagnostic]:
+    """A launcher that waits for several nodes, and is started on the first of them only."""
+    asked = nodes(script)
+    option = launch.option("nnodes" if launch.launcher == "torchrun" else "num_machines")
+    count = _number(option)
+    if asked is None or asked[1] < 2 or option is None or launch.outer is not None or launch.launcher == "deepspeed":
+        return
+    value = option.value.value if option.value is not None else None
+    is_told = isinstance(value, Unknown) and value.name in OF_NODES
+    if launch.command.context or launch.open or not (is_told or (count is not None and 1 < count)):
+        return
+    message = f"{launch.alias} waits for {plural(asked[1], 'node')}, and runs on one"
+    help = (f"write `srun {launch.alias} ...`: the batch script runs on the first node alone",)
+    related = (Label(asked[0].line, "nodes of the job"),)
+    yield faults.CONFLICTING_SETTINGS.at(
+        outermost(launch.name.span), message, "the others never start", related=related, help=help
+    )
 
 
 def directive(script: Script, *names: str) -> Directive | None:
@@ -60,12 +92,11 @@ def _number(option: Option | None) -> int | None:
 
 
 def _nodes(script: Script, launch: Launch) -> Iterator[Diagnostic]:
-    asked = directive(script, "--nodes", "-N")
-    option = launch.option("nnodes")
+    job, option = nodes(script), launch.option("nnodes")
     count = _number(option)
-    if asked is None or option is None or count is None or not _NODES.fullmatch(asked.value or ""):
+    if job is None or option is None or count is None:
         return
-    granted = int(str(asked.value))
+    asked, granted = job
     if granted != count and launch.outer is not None and launch.outer.option("nodes") is None:
         message = f"torchrun waits for {plural(count, 'node')} of {count_text(granted)}"
         help = (f"write `--nnodes={granted}`, or `--nnodes=$SLURM_NNODES`",)

@@ -18,7 +18,7 @@ from planc.native.shell.launching import Launch, launches
 from planc.native.shell.model import Heredoc, Script
 from planc.native.shell.options import Option
 from planc.native.shell.reading import read as read_script
-from planc.native.shell.values import Word
+from planc.native.shell.values import Unknown, Word
 from planc.native.tree import Entry, Map, Scalar, Tree
 from planc.source import Span
 
@@ -80,7 +80,7 @@ def read(tree: Tree, options: Options) -> Content:
         sayer.say("launch.walltime", entry, unit="s")
     training = [launch for launch in found if launch.launcher in ("torchrun", "accelerate", "deepspeed")]
     if len(training) == 1 and not training[0].command.within("loop", "if", "case", "function"):
-        _machines(training[0], sayer)
+        _machines(script, training[0], sayer)
         _arguments(training[0], sayer, options)
     return sayer.content()
 
@@ -152,7 +152,7 @@ def _number(option: Option | None) -> int | None:
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _machines(launch: Launch, sayer: Sayer) -> None:
+def _machines(script: Script, launch: Launch, sayer: Sayer) -> None:
     """Machines of the job, and processes on each: those of accelerate are counted over all."""
     names = {
         "torchrun": ("nnodes", "nproc_per_node"), "deepspeed": ("num_nodes", "num_gpus"),
@@ -160,8 +160,16 @@ def _machines(launch: Launch, sayer: Sayer) -> None:
     }[launch.launcher]  # fmt: skip
     nodes, ranks = (launch.option(name) for name in names)
     count, each = _number(nodes), _number(ranks)
+    told = nodes.value.value if nodes is not None and nodes.value is not None else None
+    job = _slurm_checks.nodes(script)
     if nodes is not None and count:
         sayer.say("cluster.nodes", _entry(nodes, count), wins=True)
+    elif isinstance(told, Unknown) and told.name in _slurm_checks.OF_NODES and job is not None:
+        count = job[1]
+        place = job[0].value_span or job[0].line
+        sayer.say(
+            "cluster.nodes", Entry(job[0].line, Scalar(job[0].span, job[0].option), Scalar(place, count)), wins=True
+        )
     elif launch.launcher == "torchrun" and nodes is None and not launch.open and ranks is not None:
         sayer.say("cluster.nodes", _entry(ranks, each), "1", wins=True)
         count = 1

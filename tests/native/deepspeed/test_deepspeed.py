@@ -223,3 +223,9 @@ def test_the_corpus_is_read_without_a_false_error() -> None:
             continue
         errors = [each for each in judged(row["file"], text).diagnostics if each.severity is Severity.ERROR]
         assert bool(errors) == any(row["file"].endswith(name) for name in HOLDING), (row["file"], places(tuple(errors)))
+
+
+def test_a_text_that_pydantic_takes_for_no_whole_number_is_told() -> None:
+    (found,) = found_in("ds.json", changed({"zero_optimization.reduce_bucket_size": "5e8"}))
+    assert (found.code, found.help) == ("PLN063", ("write `500000000`",))
+    assert found_in("ds.json", changed({"zero_optimization.reduce_bucket_size": "500000000"})) == ()

@@ -141,3 +141,8 @@ def test_what_one_script_names_is_not_held_against_what_stands_beside_it(tmp_pat
     (tmp_path / "ds.json").write_text('{"train_batch_size": 8, "bf16": {"enabled": true}}', encoding="utf-8")
     (tmp_path / "train.sh").write_text("#!/bin/bash\ndeepspeed train.py --deepspeed ds.json\n", encoding="utf-8")
     assert planc("lint", ".", cwd=tmp_path).stdout == "Found no faults in 3 files.\n"
+
+
+def test_the_nodes_of_the_job_are_those_that_slurm_tells() -> None:
+    text = "#!/bin/bash\n#SBATCH --nodes=4\nsrun torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 a.py --x\n"
+    assert plan_text("a.sbatch", text).split("\n")[:3] == ["cluster {", "nodes = 4", "gpus_per_node = 8"]
