@@ -53,6 +53,8 @@ right:
   its keys checked (`keys.py`) against the table of its consumer (`tables/`), and says fields of a plan (`saying.py`).
   What the files of a job say is composed into one plan (`composing.py`) and judged by the rules of plans (`job.py`);
   what they find goes back to the places in the files (`returning.py`).
+  `native/shell/` reads scripts, and never runs them: what every command gets, as far as the text says it, and which of
+  them start training.
 - `editing/` is what an editor shows: `roles.py` says what each token stands for, also in broken text, `checking.py`
   runs the pipeline block by block, and on both stand completion, hover, names and outline. `planc lsp` serves it.
 

@@ -93,14 +93,14 @@ class Branches(Commands):
             if before and _LINE_END.search(self.words.text_between(before, child)) and before.type not in _REDIRECTS:
                 groups.append([])
             groups[-1].append(child)
-        if any(self.words.text(group[0]) in ("else", "elif") for group in groups[1:]):
-            scope.forget_all("not followed")
-        for group in groups[:-1]:
-            self.command(
-                node._replace(children=tuple(group), start=group[0].start, end=group[-1].end), scope, context, ()
-            )
-        last = node if len(groups) == 1 else node._replace(children=tuple(groups[-1]), start=groups[-1][0].start)
-        self.command(last, scope, context, redirects)
+        if len(groups) == 1:
+            self.command(node, scope, context, redirects)
+            return
+        for index, group in enumerate(groups, 1):
+            if self.words.text(group[0]) in ("else", "elif"):
+                scope.forget_all("not followed")
+            part = node._replace(children=tuple(group), start=group[0].start, end=group[-1].end)
+            self.command(part, scope, context, redirects if index == len(groups) else ())
 
     def _redirected(self, body: Node | None, scope: Scope, context: Context, redirects: tuple[Node, ...]) -> None:
         """A statement with redirects, behind the first line of whose heredoc more may stand."""

@@ -48,7 +48,7 @@ _HEREDOC = re.compile(r"""<<-?[ \t]*(?:"([^"\n]+)"|'([^'\n]+)'|\\?([\w.]+))""")
 # Two assignments on the line before an `else`: the parser would take that for the command that they are for.
 _VALUE = r"""(?:[^\s"'#;&|()<>`]|"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))*"""
 _ASSIGNED = rf"[A-Za-z_]\w*\+?={_VALUE}"
-_BEFORE_ELSE = re.compile(rf"(?<!\S)({_ASSIGNED}[ \t]+{_ASSIGNED}[ \t]*)(?:\n|[ \t](#[^\n]*\n))(?=\s*(?:else|elif)\b)")
+_BEFORE_ELSE = re.compile(rf"(?<!\S)({_ASSIGNED}\s+{_ASSIGNED}[ \t]*)(?:\n|[ \t](#[^\n]*\n))(?=\s*(?:else|elif)\b)")
 _ESCAPED = re.compile(r"\\([\s\S])")  # it takes an escaped blank for the end of a word
 
 

@@ -96,6 +96,7 @@ def test_what_the_text_does_not_say_is_unknown(text: str, expected: str, why: st
         ("for i in 1 2; do A=3; x $A; done", ["3"]),
         ("f() { declare -g A=1; declare B=2; }; B=0; f; x $A $B", ["1", "0"]),
         ("A=0; if y; then\nA=1 B=2\nelse\nx $A\nfi", ["0"]),
+        ("A=0; if y; then\nA=1 B='2'\nC=  # why\nelse\nx $A\nfi", ["0"]),
         ("A=1; y $(A=2); x $A", ["1"]),
         ("A=1; A=2 & x $A", ["1"]),
     ],
