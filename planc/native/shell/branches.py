@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from planc.native.shell.commands import Commands
 from planc.native.shell.model import Frame
-from planc.native.shell.nodes import TOO_DEEP, Node
+from planc.native.shell.nodes import RESERVED, TOO_DEEP, Node
 from planc.native.shell.scopes import Scope
 from planc.native.shell.values import Array, Scalar, Word
 from planc.source import Span
@@ -97,7 +97,7 @@ class Branches(Commands):
             self.command(node, scope, context, redirects)
             return
         for index, group in enumerate(groups, 1):
-            if self.words.text(group[0]) in ("else", "elif"):
+            if self.words.text(group[0]) in RESERVED:
                 scope.forget_all("not followed")
             part = node._replace(children=tuple(group), start=group[0].start, end=group[-1].end)
             self.command(part, scope, context, redirects if index == len(groups) else ())

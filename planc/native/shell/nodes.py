@@ -38,6 +38,11 @@ class Node(NamedTuple):
         return next((child for child in self.children if child.type in types), None)
 
 
+#: Words that start or end a part of a compound command.
+RESERVED = (
+    "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "select", "then", "until", "while",
+)  # fmt: skip
+
 #: The type of what is nested deeper than is read.
 TOO_DEEP = "too_deep"
 

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from planc.native.shell.nodes import TOO_DEEP, Node
+from planc.native.shell.nodes import RESERVED, TOO_DEEP, Node
 
 if TYPE_CHECKING:
     from tree_sitter import Language, TreeCursor
@@ -45,10 +45,11 @@ _NOT_ASCII = re.compile(r"[^\n\r\t -~]")
 _CARRIAGE_RETURN = re.compile(r"(\\?)\r(?=\n)")
 _LINE_END = re.compile(rb"(?<!\\)\n")
 _HEREDOC = re.compile(r"""<<-?[ \t]*(?:"([^"\n]+)"|'([^'\n]+)'|\\?([\w.]+))""")
-# Two assignments on the line before an `else`: the parser would take that for the command that they are for.
+# Two assignments on the line before an `else` or its like: the parser would take that for the command they are for.
 _VALUE = r"""(?:[^\s"'#;&|()<>`]|"[^"\n]*"|'[^'\n]*'|\([^()\n]*\))*"""
 _ASSIGNED = rf"[A-Za-z_]\w*\+?={_VALUE}"
-_BEFORE_ELSE = re.compile(rf"(?<!\S)({_ASSIGNED}\s+{_ASSIGNED}[ \t]*)(?:\n|[ \t](#[^\n]*\n))(?=\s*(?:else|elif)\b)")
+_RESERVED = rf"\s*(?:#[^\n]*\n\s*)*(?:(?:{'|'.join(RESERVED)})\b|\[\[|[({{])"
+_BEFORE_RESERVED = re.compile(rf"(?<!\S)({_ASSIGNED}\s+{_ASSIGNED}[ \t]*)(?:\n|[ \t](#[^\n]*\n))(?={_RESERVED})")
 _ESCAPED = re.compile(r"\\([\s\S])")  # it takes an escaped blank for the end of a word
 
 
@@ -89,7 +90,7 @@ def _plain(text: str) -> str:
     """The text as the parser gets it, each character at its place, without what it would not understand."""
     text = _CARRIAGE_RETURN.sub(lambda found: " " + found[1], text)
     text = _ESCAPED.sub(lambda found: _OTHER * 2 if found[1] in " \t" else found[0], text)
-    text = _BEFORE_ELSE.sub(lambda found: f"{found[1]};{found[2] or ''}", text)
+    text = _BEFORE_RESERVED.sub(lambda found: f"{found[1]};{found[2] or ''}", text)
     return _NOT_ASCII.sub(_OTHER, text)
 
 

@@ -97,6 +97,7 @@ def test_what_the_text_does_not_say_is_unknown(text: str, expected: str, why: st
         ("f() { declare -g A=1; declare B=2; }; B=0; f; x $A $B", ["1", "0"]),
         ("A=0; if y; then\nA=1 B=2\nelse\nx $A\nfi", ["0"]),
         ("A=0; if y; then\nA=1 B='2'\nC=  # why\nelse\nx $A\nfi", ["0"]),
+        ("A=0 B=1\n# why\nfor i in 1; do A=2; done\nx $B", ["1"]),
         ("A=1; y $(A=2); x $A", ["1"]),
         ("A=1; A=2 & x $A", ["1"]),
     ],
