@@ -82,7 +82,8 @@ def _argv(script: str, program: str) -> list[str]:
     """How an emitted script calls a program, without a shell; a test holds it against what bash makes of the script."""
     joined = script.replace("\\\n", " ")
     variables = CALLER | _assigned(joined)
-    calls = [line for line in joined.splitlines() if line.startswith(f"exec {program} ")]
+    lines = (line.strip().removeprefix("(").strip() for line in joined.splitlines())
+    calls = [line for line in lines if line.startswith(f"exec {program} ")]
     (set_line,) = [line for line in joined.splitlines() if line.startswith("set -- ")]
     words = []
     for word in shlex.split(calls[-1])[2:]:
