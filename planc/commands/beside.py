@@ -19,9 +19,6 @@ from planc.source import CATALOGUE, Source
 from planc.syntax.outline import Outline
 from planc.syntax.parse import parse
 
-#: Who may read a DeepSpeed file.
-TRAINERS = ("hf", "accelerate", "deepspeed")
-
 #: Under which name the composed plan uses the file of an option.
 _CLUSTER, _MODEL = "--cluster", "--model"
 

@@ -8,7 +8,7 @@ import sys
 
 from planc.commands import output
 from planc.commands.arguments import Parser, parsed, positive
-from planc.commands.beside import TRAINERS, Asked, as_written, beside
+from planc.commands.beside import Asked, as_written, beside
 from planc.commands.files import ENDING, Files
 from planc.commands.native import Natives
 from planc.commands.output import CannotWork, as_text
@@ -17,6 +17,7 @@ from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Severity, in_order
 from planc.native.importing import plan_of
 from planc.native.job import Job
+from planc.native.kind import TRAINERS
 from planc.native.kinds import kind_names
 from planc.source import Source
 

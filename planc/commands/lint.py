@@ -108,13 +108,18 @@ def run(arguments: list[str]) -> int:
 
 def _natives(files: Files, options: Options) -> Natives | None:
     """The files of other tools; None where nothing but plans was named, as by a hook."""
-    if options.kind is None and all(name.endswith(ENDING) or name == "-" for name in options.files):
+    if _are_plans(options):
         return None
     from planc.commands.beside import Asked, beside
     from planc.commands.native import Natives
 
     asked = Asked(options.cluster, options.model, options.world, options.trainer)
     return Natives(files, options.kind, *beside(files, asked, options.settings))
+
+
+def _are_plans(options: Options) -> bool:
+    """Whether nothing but plans is named; standard input is one, unless it is said to be of another kind."""
+    return all(name.endswith(ENDING) or (name == "-" and options.kind is None) for name in options.files)
 
 
 def _judge(
@@ -309,6 +314,9 @@ def _check(options: Options) -> None:
         raise CannotWork("`--stdin-filename` names standard input, which is not read; add `-`")
     if options.checkpoint is not None and (options.fix or options.diff or options.show_skipped):
         raise CannotWork("`--checkpoint` does not go with `--fix`, `--diff` or `--show-skipped`")
+    beside = (options.kind, options.cluster, options.model, options.world, options.trainer)
+    if any(option is not None for option in beside) and _are_plans(options):
+        raise CannotWork("what is said beside the files of other tools does not go with plans alone: they say it all")
     if options.settings and (options.fix or options.diff):
         raise CannotWork("`--set` does not go with `--fix` or `--diff`: what it sets is in no file")
 
@@ -339,16 +347,13 @@ def _entries(option: str, values: list[str] | None) -> tuple[str, ...] | None:
     return entries
 
 
-def _kinds() -> tuple[str, ...]:
-    from planc.native.kinds import kind_names
-
-    return kind_names()
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line of `planc lint`."""
     from planc.commands.arguments import Parser, positive
+    from planc.native.kind import TRAINERS
+    from planc.native.kinds import kind_names
 
+    kinds = kind_names()
     made = Parser(
         prog="planc lint",
         description="Report what is wrong with plans, and with the configurations of other tools. "
@@ -402,7 +407,7 @@ def parser() -> argparse.ArgumentParser:
         "--checkpoint", metavar="DIR", help="what plans with a `resume` section go on from; its files are looked at"
     )
     beside = made.add_argument_group("files of other tools", "what is not in them is unknown, and never guessed")
-    beside.add_argument("--kind", choices=_kinds(), metavar="KIND", help=f"what the files are: {', '.join(_kinds())}")
+    beside.add_argument("--kind", choices=kinds, metavar="KIND", help=f"what the files are: {', '.join(kinds)}")
     beside.add_argument(
         "--cluster", metavar="FILE[:NAME]", help="the cluster, of a plan file, or a card of the catalogue"
     )
@@ -410,9 +415,7 @@ def parser() -> argparse.ArgumentParser:
         "--model", metavar="FILE[:NAME]", help="a config.json, a model of a plan file, or one of the catalogue"
     )
     beside.add_argument("--world", type=positive, metavar="N", help="how many ranks the job has")
-    beside.add_argument(
-        "--trainer", choices=("hf", "accelerate", "deepspeed"), help="who reads a DeepSpeed file, and fills in `auto`"
-    )
+    beside.add_argument("--trainer", choices=TRAINERS, help="who reads a DeepSpeed file, and fills in `auto`")
     made.add_argument(
         "--stdin-filename", metavar="NAME", help="the file that standard input is, for `use` and settings"
     )

@@ -156,7 +156,9 @@ def _unknown(entry: Entry, free: list[str], what: str, reader: Reader, path: tup
     removed = table.removed.get(".".join((*path, entry.name)))
     if removed is not None:
         if reader.version is None or not precedes(reader.version, removed.get("since", "0")):
-            yield _removed(entry, removed, reader)
+            found = _removed(entry, removed, reader)
+            # Of a release that is stated, it is certain that the key does not do what it was written for.
+            yield found if reader.version is None else found._replace(severity=Severity.ERROR)
         return  # else the release that is stated has it
     rejected = what == "rejected"
     harm = reader.refusal if rejected else f"{table.consumer} passes it over without a word"

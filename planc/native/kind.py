@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.native.tree import Node, Tree
+from planc.native.tree import Tree
 from planc.source import Span
 
 #: Sections of a plan that the program decides: what a file withholds that says nothing of the training itself.
@@ -41,10 +41,14 @@ class Said(NamedTuple):
         return self.entry.text.lstrip("\"'[").startswith(self.key)
 
 
+#: Who may read a DeepSpeed file, as `--trainer` calls them.
+TRAINERS = ("hf", "accelerate", "deepspeed")
+
+
 class Options(NamedTuple):
     """What is said beside the files of a job.
 
-    trainer: who reads a DeepSpeed file (`hf`, `accelerate`, `deepspeed`); versions: those of consumers that are stated.
+    trainer: who reads a DeepSpeed file, one of `TRAINERS`; versions: those of consumers that are stated.
     """
 
     trainer: str | None = None
@@ -110,11 +114,3 @@ class Recognised(NamedTuple):
 
     tree: Tree
     kind: Kind
-
-
-def strings(node: Node) -> Iterator[str]:
-    """The texts that stand in a list, or the one that stands alone."""
-    values: tuple[Any, ...] = getattr(node, "items", (node,))
-    for item in values:
-        if isinstance(getattr(item, "value", None), str):
-            yield item.value

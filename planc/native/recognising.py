@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.native import faults
 from planc.native.kind import Kind, Recognised
@@ -112,7 +111,7 @@ def _looks_sure(source: Source, kinds: tuple[Kind, ...]) -> bool:
 
 
 def _unrecognised(source: Source) -> Diagnostic:
-    listed = either([f"`{kind.name}`" for kind in all_kinds()])
+    listed = "; ".join(f"`{kind.name}`, {kind.title}" for kind in all_kinds())
     help = ("name the kind with `--kind` if planc should know it",)
     message = "the file is of no kind that planc reads"
-    return faults.UNRECOGNISED.at(Span(source, 0, 0), message, help=help, notes=(f"the kinds are {listed}",))
+    return faults.UNRECOGNISED.at(Span(source, 0, 0), message, help=help, notes=(f"the kinds: {listed}",))

@@ -92,10 +92,10 @@ def _tasks(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     if own is not None:
         tasks, place = _number(own), outermost(own.written.span)
     else:
-        directive = _slurm_checks.directive(script, "--ntasks-per-node", "--tasks-per-node")
-        if directive is None or not (directive.value or "").isdigit():
+        found = _slurm_checks.tasks(script)
+        if found is None:
             return
-        tasks, place = int(str(directive.value)[:9]), directive.line
+        place, tasks = found[0].line, found[1]
     if tasks is None or tasks < 2:
         return
     message = f"{plural(tasks, 'task')} a node, each of which starts {launch.alias}"

@@ -38,7 +38,18 @@ def nodes(script: Script) -> tuple[Directive, int] | None:
     found = directive(script, "--nodes", "-N")
     if found is None or not _NODES.fullmatch(found.value or ""):
         return None
-    return found, int(str(found.value))
+    return found, max(1, int(str(found.value)))
+
+
+def tasks(script: Script) -> tuple[Directive, int] | None:
+    """The tasks of the job on each node; of a number for all nodes, its share, where that is whole."""
+    found = directive(script, "--ntasks-per-node", "--tasks-per-node")
+    if found is not None:
+        return (found, int(str(found.value))) if _NODES.fullmatch(found.value or "") else None
+    every, job = directive(script, "--ntasks", "-n"), nodes(script)
+    if every is None or job is None or not _NODES.fullmatch(every.value or "") or int(str(every.value)) % job[1]:
+        return None
+    return every, int(str(every.value)) // job[1]
 
 
 def _alone(script: Script, launch: Launch) -> Iterator[Diagnostic]:
@@ -109,6 +120,9 @@ def _nodes(script: Script, launch: Launch) -> Iterator[Diagnostic]:
 def _cards_asked(script: Script) -> tuple[Directive, int] | None:
     """The cards that the job gets on each node."""
     found = directive(script, "--gpus-per-node") or directive(script, "--gres")
+    job = nodes(script)
+    if found is None and job is not None and job[1] == 1:
+        found = directive(script, "--gpus", "-G")
     match = _CARDS.fullmatch(found.value or "") if found is not None else None
     if found is None or match is None or (found.option == "--gres" and not str(found.value).startswith("gpu")):
         return None

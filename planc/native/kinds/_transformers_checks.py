@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planc.diagnostics.amounts import count_text
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
 from planc.native.kinds import _layer_classes
-from planc.native.saying import is_on
+from planc.native.saying import is_on, whole
 from planc.native.tree import Entry, Map, Scalar
 
 
 def check(root: Map) -> Iterator[Diagnostic]:
     """Everything that is wrong between arguments."""
+    yield from _batch(root)
     yield from _precision(root)
+    yield from _sharing(root)
     yield from _checkpointing(root)
     yield from _saving(root)
     yield from _intervals(root)
@@ -22,6 +25,26 @@ def check(root: Map) -> Iterator[Diagnostic]:
     for name in ("transformer_layer_cls_to_wrap", "fsdp_transformer_layer_cls_to_wrap"):
         yield from _layer_classes.check(None if config is None else config.find(name))
     yield from _layer_classes.check(root.find("fsdp_transformer_layer_cls_to_wrap"))
+
+
+def _batch(root: Map) -> Iterator[Diagnostic]:
+    """Counts that stop the first step."""
+    for name in ("per_device_train_batch_size", "gradient_accumulation_steps"):
+        entry, count = root.find(name), whole(root.find(name))
+        if entry is not None and count is not None and count < 1:
+            yield faults.WRONG_VALUE.at(entry.value.span, f"`{name}` is {count_text(count)}", "it has to be at least 1")
+
+
+def _sharing(root: Map) -> Iterator[Diagnostic]:
+    """FSDP and DeepSpeed, each of which shares the states."""
+    fsdp, config = _is_sharded(root), root.find("deepspeed")
+    if fsdp is None or config is None or (isinstance(config.value, Scalar) and not config.value.value):
+        return
+    message = "`fsdp` and `deepspeed` are both on"
+    related = (Label(fsdp.span, "on here"),)
+    yield faults.CONFLICTING_SETTINGS.at(
+        config.span, message, "the Trainer refuses to start", related=related, help=("remove one of the two",)
+    )
 
 
 def _precision(root: Map) -> Iterator[Diagnostic]:

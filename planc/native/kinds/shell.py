@@ -10,6 +10,7 @@ from planc.native import json_tree, keys
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
 from planc.native.kinds import _shell_checks as checks
 from planc.native.kinds import _slurm_checks, deepspeed, megatron, transformers
+from planc.native.kinds._transformers_checks import check as of_trainer
 from planc.native.megatron.checks import check as megatron_checks
 from planc.native.megatron.flags import Flags
 from planc.native.saying import Sayer, quoted
@@ -210,6 +211,7 @@ def _arguments(launch: Launch, sayer: Sayer, options: Options) -> None:
         return
     whole = Map(root.span, tuple(entry for entry in entries if entry.name not in _FILES))
     sayer.target("transformers")
+    sayer.report(*of_trainer(whole))
     transformers.say(whole, sayer, options, is_whole)
 
 

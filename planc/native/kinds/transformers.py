@@ -26,7 +26,7 @@ _DEFAULTS = (
     ("batch.micro", "per_device_train_batch_size", "8"), ("batch.accumulation", "gradient_accumulation_steps", "1"),
     ("optimizer.clip", "max_grad_norm", "1"), ("optimizer.learning_rate", "learning_rate", "5e-5"),
     ("optimizer.betas", "adam_beta1", "[0.9, 0.999]"), ("optimizer.epsilon", "adam_epsilon", "1e-8"),
-    ("optimizer.weight_decay", "weight_decay", "0"),
+    ("optimizer.weight_decay", "weight_decay", "0"), ("schedule", "lr_scheduler_type", "linear"),
 )  # fmt: skip
 
 _OPTIMIZERS = {
@@ -139,6 +139,7 @@ def _course(root: Map, sayer: Sayer) -> None:
     word = _COURSES.get(str(root.value("lr_scheduler_type")))
     if word is not None:
         sayer.say("schedule", root.find("lr_scheduler_type"), word)
+    if word is not None or root.find("lr_scheduler_type") is None:
         steps = root.find("warmup_steps")
         if whole(steps):
             sayer.say("schedule.warmup", steps, unit="steps")

@@ -159,7 +159,9 @@ def test_auto_needs_somebody_who_resolves_it() -> None:
 def test_a_removed_key_is_none_of_a_release_that_has_it() -> None:
     text = changed({"sparse_attention": {"mode": "fixed"}})
     assert places(reported(text, settings=('versions.deepspeed = "0.14.5"',))) == ()
-    assert places(reported(text, settings=('versions.deepspeed = "0.19.8"',))) == (("PLN066", '"sparse_attention"'),)
+    (found,) = reported(text, settings=('versions.deepspeed = "0.19.8"',))
+    assert (found.code, found.severity) == ("PLN066", Severity.ERROR)
+    assert [each.severity for each in reported(text)] == [Severity.WARNING]
 
 
 def test_a_norm_among_the_parameters_stops_who_has_deepspeed_make_the_optimizer() -> None:

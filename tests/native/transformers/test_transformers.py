@@ -64,6 +64,10 @@ FAULTY: tuple[tuple[dict[str, Any], list[tuple[str, str]]], ...] = (
     ({"load_best_model_at_end": True}, [("PLN075", '"load_best_model_at_end": true')]),
     ({"logging_steps": 0}, [("PLN063", "0")]),
     ({"save_steps": 2.5}, [("PLN063", "2.5")]),
+    ({"gradient_accumulation_steps": 0}, [("PLN063", "0")]),
+    ({"per_device_train_batch_size": 0}, [("PLN063", "0")]),
+    ({"warmup_steps": 2000}, [("PLN701", '"warmup_steps": 2000')]),
+    ({"fsdp": True, "gradient_checkpointing": False, "deepspeed": {}}, [("PLN075", '"deepspeed": {}')]),
     ({"deepspeed": {"zero_optimisation": {"stage": 2}}}, [("PLN062", '"zero_optimisation"')]),
 )
 
@@ -95,6 +99,13 @@ def test_the_arguments_say_fields_of_a_plan() -> None:
         "epsilon = 1e-8", "}", "schedule = cosine", "train {", "duration = 1000 steps", "}",
         "checkpoint {", "every = 100 steps", 'directory = "out"', "}", "recompute = full",
     ]  # fmt: skip
+
+
+def test_without_a_course_the_rate_falls_in_a_line() -> None:
+    arguments = {key: value for key, value in GOOD.items() if key != "lr_scheduler_type"}
+    assert "schedule = linear" in plan_text("args.json", json.dumps(arguments)).split("\n")
+    (found,) = found_in("args.json", json.dumps({**arguments, "warmup_steps": 2000}))
+    assert (found.code, found.primary.span.text) == ("PLN701", '"warmup_steps": 2000')
 
 
 def together(arguments: dict[str, Any], config: dict[str, Any]) -> tuple[Diagnostic, ...]:
