@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import tempfile
-import traceback
-import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,9 +17,9 @@ from planc.diagnostics.diagnostic import Severity
 from planc.native.job import judge
 from planc.native.kind import Recognised
 from planc.native.recognising import recognise
-from planc.native.tree import Entry, Map, Scalar
+from planc.native.tree import Map, Scalar
 from planc.source import Source
-from tests.native.deepspeed_mutations import Mutant, Verdict
+from tests.native.mutating import Errors, Judge, Mutant, paths
 
 #: Good files, one for each type of distribution.
 FILES = {
@@ -117,7 +113,7 @@ def mutants(name: str, text: str) -> Iterator[Mutant]:
     """Every mutant of a file: a key dropped, misspelt, doubled, moved to the top, and other values for it."""
     found = recognise(Source(f"{name}.yaml", text), "accelerate", True)
     assert isinstance(found, Recognised) and found.tree.root is not None
-    for path, entry in _paths(found.tree.root):
+    for path, entry in paths(found.tree.root):
         key, at = entry.key.span, entry.value.span
         start = text.rfind("\n", 0, key.start) + 1
         end = text.find("\n", at.end - isinstance(entry.value, Map)) + 1
@@ -136,23 +132,7 @@ def mutants(name: str, text: str) -> Iterator[Mutant]:
                     yield Mutant(name, f"= {new}", path, text[: at.start] + new + text[at.end :])
 
 
-def _paths(root: Map) -> Iterator[tuple[str, Entry]]:
-    for entry in root.entries:
-        yield entry.name, entry
-        if isinstance(entry.value, Map):
-            yield from ((f"{entry.name}.{path}", inner) for path, inner in _paths(entry.value))
-
-
-def verdict(mutant: Mutant) -> Verdict:
-    """What both say of a mutant."""
-    try:
-        errors, crash = _errors(mutant.text), ""
-    except Exception:
-        errors, crash = (), traceback.format_exc()
-    return Verdict(mutant, errors, crash, answer(mutant.text))
-
-
-def _errors(text: str) -> tuple[tuple[str, str], ...]:
+def _errors(text: str) -> Errors:
     found = recognise(Source("accelerate.yaml", text), "accelerate", True)
     if not isinstance(found, Recognised):
         assert found is not None
@@ -223,37 +203,14 @@ def _plugins(args: Any) -> None:
         DeepSpeedPlugin()
 
 
-def verdicts(share: int = 1) -> Iterator[Verdict]:
-    """The verdicts on each `share`-th mutant of the good files."""
-    every = (mutant for name, text in FILES.items() for mutant in mutants(name, text))
-    yield from (verdict(mutant) for number, mutant in enumerate(every, 1) if number % share == 0)
+#: Both of them.
+JUDGE = Judge("accelerate", _errors, answer, HARM)
 
 
-def report(found: Iterable[Verdict]) -> str:
-    """What accelerate refuses and planc does not, and what only planc reports, by code with the harm."""
-    every = list(found)
-    missed = [each for each in every if each.is_missed]
-    only = Counter(code for each in every if each.refusal is None for code in {code for code, _ in each.errors})
-    refused = sum(each.refusal is not None for each in every)
-    lines = [f"{len(every)} mutants; accelerate refuses {refused}, of which planc misses {len(missed)}"]
-    lines.extend(
-        f"  missed: {each.mutant.file} {each.mutant.path} {each.mutant.kind}: {each.refusal}" for each in missed
-    )
-    lines.extend(
-        f"  planc alone {count}: {code} ({HARM.get(code, 'NO HARM IS KNOWN')})" for code, count in only.most_common()
-    )
-    lines.extend(each.crash for each in every if each.crash)
-    return "\n".join(lines)
-
-
-def main() -> int:
-    """Judges the mutants and prints the counts; the status is 1 where something is missed."""
-    warnings.simplefilter("ignore")
-    logging.disable(logging.ERROR)
-    found = list(verdicts(int(sys.argv[1]) if len(sys.argv) == 2 else 1))
-    print(report(found))
-    return int(any(each.is_missed or each.crash for each in found))
+def every_mutant() -> Iterator[Mutant]:
+    """The mutants of the good files."""
+    return (mutant for name, text in FILES.items() for mutant in mutants(name, text))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JUDGE.main(every_mutant()))

@@ -7,24 +7,21 @@ of the corpus where it is, and prints what was missed and what only planc report
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import tempfile
-import traceback
-import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 from planc.diagnostics.diagnostic import Severity
 from planc.native.job import Beside, judge
 from planc.native.kind import Options, Recognised
 from planc.native.recognising import recognise
-from planc.native.tree import Entry, Map, Scalar
+from planc.native.tree import Entry, Scalar
 from planc.source import Source
 from tests.consumers.deepspeed_world import World
+from tests.native.mutating import Errors, Judge, Mutant, paths
 from tests.shared import SHARED
 
 #: Ranks of the world in which both look at a file.
@@ -99,29 +96,6 @@ HARM = {
 }
 
 
-class Mutant(NamedTuple):
-    """A changed file: which, what was done to which key, and the text."""
-
-    file: str
-    kind: str
-    path: str
-    text: str
-
-
-class Verdict(NamedTuple):
-    """What planc and DeepSpeed say: codes and messages of planc's errors, a traceback if it failed, and a refusal."""
-
-    mutant: Mutant
-    errors: tuple[tuple[str, str], ...]
-    crash: str
-    refusal: str | None
-
-    @property
-    def is_missed(self) -> bool:
-        """Whether DeepSpeed refuses what planc takes."""
-        return self.refusal is not None and not self.errors and not self.crash
-
-
 def good_texts() -> dict[str, str]:
     """The good files as texts."""
     return {name: json.dumps(content, indent=2) for name, content in FILES.items()}
@@ -141,7 +115,7 @@ def mutants(name: str, text: str) -> Iterator[Mutant]:
     """Every mutant of a file: a key dropped, misspelt, doubled, moved to the top, and other values for it."""
     tree = _recognised(name, text).tree
     assert tree.root is not None
-    for path, entry in _paths(tree.root):
+    for path, entry in paths(tree.root):
         yield from _of_key(name, text, path, entry)
         for new in dict.fromkeys(_values(entry)):
             at = entry.value.span
@@ -197,31 +171,15 @@ def _values(entry: Entry) -> Iterator[str]:
         yield from (json.dumps(value.upper()), json.dumps(value + "x"), json.dumps(value.lower()))
 
 
-def _paths(root: Map) -> Iterator[tuple[str, Entry]]:
-    for entry in root.entries:
-        yield entry.name, entry
-        if isinstance(entry.value, Map):
-            yield from ((f"{entry.name}.{path}", inner) for path, inner in _paths(entry.value))
-
-
 def _recognised(name: str, text: str) -> Recognised:
     found = recognise(Source(f"{name}.json", text), "deepspeed", True)
     assert isinstance(found, Recognised), found
     return found
 
 
-def verdict(mutant: Mutant) -> Verdict:
-    """What both say of a mutant."""
-    try:
-        errors, crash = _errors(mutant), ""
-    except Exception:
-        errors, crash = (), traceback.format_exc()
-    return Verdict(mutant, errors, crash, _answer(mutant.text))
-
-
-def _errors(mutant: Mutant) -> tuple[tuple[str, str], ...]:
+def _errors(text: str) -> Errors:
     beside = Beside(world=WORLD, options=Options("deepspeed"))
-    found = recognise(Source("ds.json", mutant.text), "deepspeed", True)
+    found = recognise(Source("ds.json", text), "deepspeed", True)
     if not isinstance(found, Recognised):
         assert found is not None
         return ((found.code, found.message),)
@@ -244,40 +202,14 @@ def _answer(text: str) -> str | None:
     return None
 
 
-def verdicts(texts: dict[str, str], share: int = 1) -> Iterator[Verdict]:
-    """The verdicts on each `share`-th mutant of the texts."""
-    number = 0
-    for name, text in texts.items():
-        for mutant in mutants(name, text):
-            number += 1
-            if number % share == 0:
-                yield verdict(mutant)
+#: Both of them, in a world of `WORLD` ranks.
+JUDGE = Judge("DeepSpeed", _errors, _answer, HARM)
 
 
-def report(found: Iterable[Verdict]) -> str:
-    """What DeepSpeed refuses and planc does not, and what only planc reports, by code with the harm."""
-    every = list(found)
-    missed = Counter(f"{each.mutant.path} {each.mutant.kind}: {each.refusal}" for each in every if each.is_missed)
-    only = Counter(code for each in every if each.refusal is None for code in {code for code, _ in each.errors})
-    refused = sum(each.refusal is not None for each in every)
-    lines = [f"{len(every)} mutants; DeepSpeed refuses {refused}, of which planc misses {sum(missed.values())}"]
-    lines.extend(f"  missed {count}: {text}" for text, count in missed.most_common())
-    lines.extend(
-        f"  planc alone {count}: {code} ({HARM.get(code, 'NO HARM IS KNOWN')})" for code, count in only.most_common()
-    )
-    lines.extend(each.crash for each in every if each.crash)
-    return "\n".join(lines)
-
-
-def main() -> int:
-    """Judges the mutants of all files and prints the counts; the status is 1 where something is missed."""
-    warnings.simplefilter("ignore")
-    logging.disable(logging.ERROR)
-    share = int(sys.argv[1]) if len(sys.argv) == 2 else 1
-    found = list(verdicts({**good_texts(), **corpus_texts()}, share))
-    print(report(found))
-    return int(any(each.is_missed or each.crash for each in found))
+def every_mutant(texts: dict[str, str]) -> Iterator[Mutant]:
+    """The mutants of some files."""
+    return (mutant for name, text in texts.items() for mutant in mutants(name, text))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JUDGE.main(every_mutant({**good_texts(), **corpus_texts()})))

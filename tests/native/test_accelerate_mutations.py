@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from tests.consumers.running import needs
-from tests.native.accelerate_mutations import FILES, HARM, mutants, report, verdict, verdicts
-from tests.native.deepspeed_mutations import Mutant, Verdict
+from tests.native.accelerate_mutations import FILES, HARM, JUDGE, every_mutant, mutants
+from tests.native.mutating import Mutant, Verdict
 
 #: One of so many mutants is judged.
 SHARE = 4
@@ -47,7 +47,7 @@ def sample() -> list[Verdict]:
     """The verdicts on a sample."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("DS_ACCELERATOR", "cpu")
-        return list(verdicts(SHARE))
+        return list(JUDGE.verdicts(every_mutant(), SHARE))
 
 
 def is_for_the_command_line(mutant: Mutant) -> bool:
@@ -59,7 +59,7 @@ def is_for_the_command_line(mutant: Mutant) -> bool:
 @needs("accelerate", "deepspeed")
 def test_what_accelerate_refuses_has_an_error(sample: list[Verdict]) -> None:
     assert [each.crash for each in sample if each.crash] == []
-    assert not any(each.is_missed and not is_for_the_command_line(each.mutant) for each in sample), report(sample)
+    assert not any(each.is_missed and not is_for_the_command_line(each.mutant) for each in sample), JUDGE.report(sample)
     assert 100 < sum(each.refusal is not None for each in sample) < len(sample) - 100
 
 
@@ -67,14 +67,14 @@ def test_what_accelerate_refuses_has_an_error(sample: list[Verdict]) -> None:
 @needs("accelerate", "deepspeed")
 def test_what_planc_alone_reports_does_harm_that_is_written_down(sample: list[Verdict]) -> None:
     alone = {code for each in sample if each.refusal is None for code, _ in each.errors}
-    assert alone - set(HARM) == set(), report(sample)
+    assert alone - set(HARM) == set(), JUDGE.report(sample)
 
 
 @pytest.mark.consumer
 @needs("accelerate", "deepspeed")
 @pytest.mark.parametrize("name", FILES)
 def test_a_good_file_is_taken_by_both(name: str) -> None:
-    found = verdict(Mutant(name, "as it is", "", FILES[name]))
+    found = JUDGE.verdict(Mutant(name, "as it is", "", FILES[name]))
     assert (found.errors, found.crash, found.refusal) == ((), "", None)
 
 
@@ -83,7 +83,7 @@ def test_a_good_file_is_taken_by_both(name: str) -> None:
 @pytest.mark.parametrize(("name", "part", "other", "is_refused"), KNOWN)
 def test_a_change_of_which_both_say_the_same(name: str, part: str, other: str, is_refused: bool) -> None:
     assert FILES[name].count(part) == 1
-    found = verdict(Mutant(name, "known", part, FILES[name].replace(part, other)))
+    found = JUDGE.verdict(Mutant(name, "known", part, FILES[name].replace(part, other)))
     assert ((found.refusal is not None), bool(found.errors)) == (is_refused, is_refused), found
 
 

@@ -13,17 +13,8 @@ import pytest
 
 from planc.kinds import known_rules
 from tests.consumers.running import needs
-from tests.native.deepspeed_mutations import (
-    FILES,
-    HARM,
-    Mutant,
-    Verdict,
-    good_texts,
-    mutants,
-    report,
-    verdict,
-    verdicts,
-)
+from tests.native.deepspeed_mutations import FILES, HARM, JUDGE, every_mutant, good_texts, mutants
+from tests.native.mutating import Mutant, Verdict
 
 #: One of so many mutants is judged; it divides no number of values of a key, so that all kinds of change come up.
 SHARE = 7
@@ -55,14 +46,14 @@ def sample() -> list[Verdict]:
     """The verdicts on a sample."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("DS_ACCELERATOR", "cpu")
-        return list(verdicts(good_texts(), SHARE))
+        return list(JUDGE.verdicts(every_mutant(good_texts()), SHARE))
 
 
 @pytest.mark.consumer
 @needs("deepspeed")
 def test_what_deepspeed_refuses_has_an_error(sample: list[Verdict]) -> None:
     assert [each.crash for each in sample if each.crash] == []
-    assert not any(each.is_missed for each in sample), report(sample)
+    assert not any(each.is_missed for each in sample), JUDGE.report(sample)
     assert 150 < sum(each.refusal is not None for each in sample) < len(sample) - 150
 
 
@@ -70,14 +61,14 @@ def test_what_deepspeed_refuses_has_an_error(sample: list[Verdict]) -> None:
 @needs("deepspeed")
 def test_what_planc_alone_reports_does_harm_that_is_written_down(sample: list[Verdict]) -> None:
     alone = {code for each in sample if each.refusal is None for code, _ in each.errors}
-    assert alone - set(HARM) == set(), report(sample)
+    assert alone - set(HARM) == set(), JUDGE.report(sample)
 
 
 @pytest.mark.consumer
 @needs("deepspeed")
 @pytest.mark.parametrize("name", FILES)
 def test_a_good_file_is_taken_by_both(name: str) -> None:
-    found = verdict(Mutant(name, "as it is", "", good_texts()[name]))
+    found = JUDGE.verdict(Mutant(name, "as it is", "", good_texts()[name]))
     assert (found.errors, found.crash, found.refusal) == ((), "", None)
 
 
@@ -87,7 +78,7 @@ def test_a_good_file_is_taken_by_both(name: str) -> None:
 def test_a_change_of_which_both_say_the_same(name: str, part: str, other: str, is_refused: bool) -> None:
     text = good_texts()[name]
     assert text.count(part) == 1
-    found = verdict(Mutant(name, "known", part, text.replace(part, other)))
+    found = JUDGE.verdict(Mutant(name, "known", part, text.replace(part, other)))
     assert (found.refusal is not None) == is_refused
     if is_refused:
         assert found.errors

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.consumers.running import needs
-from tests.native.deepspeed_mutations import Mutant, Verdict
-from tests.native.trainer_mutations import FILES, HARM, mutants, report, verdict, verdicts
+from tests.native.mutating import Mutant, Verdict
+from tests.native.trainer_mutations import FILES, HARM, JUDGE, every_mutant, mutants
 
 #: One of so many mutants is judged.
 SHARE = 3
@@ -40,14 +40,14 @@ def quiet() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def sample() -> list[Verdict]:
     """The verdicts on a sample."""
-    return list(verdicts(SHARE))
+    return list(JUDGE.verdicts(every_mutant(), SHARE))
 
 
 @pytest.mark.consumer
 @needs("transformers", "accelerate")
 def test_what_the_trainer_refuses_is_told(sample: list[Verdict]) -> None:
     assert [each.crash for each in sample if each.crash] == []
-    assert not any(each.is_missed for each in sample), report(sample)
+    assert not any(each.is_missed for each in sample), JUDGE.report(sample)
     assert 80 < sum(each.refusal is not None for each in sample) < len(sample) - 80
 
 
@@ -55,14 +55,14 @@ def test_what_the_trainer_refuses_is_told(sample: list[Verdict]) -> None:
 @needs("transformers", "accelerate")
 def test_what_planc_alone_reports_does_harm_that_is_written_down(sample: list[Verdict]) -> None:
     alone = {code for each in sample if each.refusal is None for code, _ in each.errors}
-    assert alone - set(HARM) == set(), report(sample)
+    assert alone - set(HARM) == set(), JUDGE.report(sample)
 
 
 @pytest.mark.consumer
 @needs("transformers", "accelerate")
 @pytest.mark.parametrize("name", FILES)
 def test_good_arguments_are_taken_by_both(name: str) -> None:
-    found = verdict(Mutant(name, "as it is", "", json.dumps(FILES[name])))
+    found = JUDGE.verdict(Mutant(name, "as it is", "", json.dumps(FILES[name])))
     assert (found.errors, found.crash, found.refusal) == ((), "", None)
 
 
@@ -70,7 +70,7 @@ def test_good_arguments_are_taken_by_both(name: str) -> None:
 @needs("transformers", "accelerate")
 @pytest.mark.parametrize(("changes", "is_refused"), KNOWN, ids=range(len(KNOWN)))
 def test_a_change_of_which_both_say_the_same(changes: dict[str, Any], is_refused: bool) -> None:
-    found = verdict(Mutant("saving", "known", "", json.dumps(FILES["saving"] | changes)))
+    found = JUDGE.verdict(Mutant("saving", "known", "", json.dumps(FILES["saving"] | changes)))
     assert (found.refusal is not None, bool(found.errors)) == (is_refused, is_refused), found
 
 

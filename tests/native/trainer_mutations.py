@@ -6,13 +6,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
-import traceback
-import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from planc.diagnostics.diagnostic import Severity
@@ -21,7 +17,7 @@ from planc.native.job import judge
 from planc.native.kind import Recognised
 from planc.native.recognising import recognise
 from planc.source import Source
-from tests.native.deepspeed_mutations import Mutant, Verdict
+from tests.native.mutating import Errors, Judge, Mutant
 
 #: Good arguments, which name no backend that a machine without cards lacks.
 FILES: dict[str, dict[str, Any]] = {
@@ -71,16 +67,7 @@ def mutants(name: str, arguments: dict[str, Any]) -> Iterator[Mutant]:
                 yield Mutant(name, f"= {json.dumps(other)}", key, json.dumps({**arguments, key: other}))
 
 
-def verdict(mutant: Mutant) -> Verdict:
-    """What both say of a mutant."""
-    try:
-        errors, crash = _errors(mutant.text), ""
-    except Exception:
-        errors, crash = (), traceback.format_exc()
-    return Verdict(mutant, errors, crash, answer(mutant.text))
-
-
-def _errors(text: str) -> tuple[tuple[str, str], ...]:
+def _errors(text: str) -> Errors:
     """The errors; and warnings of keys, which may be the program's own and are the Trainer's at most by a slip."""
     found = recognise(Source("args.json", text), "transformers", True)
     if not isinstance(found, Recognised):
@@ -107,37 +94,14 @@ def answer(text: str) -> str | None:
     return None
 
 
-def verdicts(share: int = 1) -> Iterator[Verdict]:
-    """The verdicts on each `share`-th mutant of the good files."""
-    every = (mutant for name, arguments in FILES.items() for mutant in mutants(name, arguments))
-    yield from (verdict(mutant) for number, mutant in enumerate(every, 1) if number % share == 0)
+#: Both of them.
+JUDGE = Judge("the Trainer", _errors, answer, HARM)
 
 
-def report(found: Iterable[Verdict]) -> str:
-    """What the Trainer refuses and planc does not, and what only planc reports, by code with the harm."""
-    every = list(found)
-    missed = [each for each in every if each.is_missed]
-    only = Counter(code for each in every if each.refusal is None for code in {code for code, _ in each.errors})
-    refused = sum(each.refusal is not None for each in every)
-    lines = [f"{len(every)} mutants; the Trainer refuses {refused}, of which planc misses {len(missed)}"]
-    lines.extend(
-        f"  missed: {each.mutant.file} {each.mutant.path} {each.mutant.kind}: {each.refusal}" for each in missed
-    )
-    lines.extend(
-        f"  planc alone {count}: {code} ({HARM.get(code, 'NO HARM IS KNOWN')})" for code, count in only.most_common()
-    )
-    lines.extend(each.crash for each in every if each.crash)
-    return "\n".join(lines)
-
-
-def main() -> int:
-    """Judges the mutants and prints the counts; the status is 1 where something is missed."""
-    warnings.simplefilter("ignore")
-    logging.disable(logging.ERROR)
-    found = list(verdicts(int(sys.argv[1]) if len(sys.argv) == 2 else 1))
-    print(report(found))
-    return int(any(each.is_missed or each.crash for each in found))
+def every_mutant() -> Iterator[Mutant]:
+    """The mutants of the good arguments."""
+    return (mutant for name, arguments in FILES.items() for mutant in mutants(name, arguments))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(JUDGE.main(every_mutant()))
