@@ -1,0 +1,26 @@
+"""Options of a command line as entries of keys, at their places in the script."""
+
+from __future__ import annotations
+
+from planc.native.shell.embedded import outermost
+from planc.native.shell.options import Option
+from planc.native.tree import Entry, Scalar
+from planc.source import Span
+
+
+def place_of(option: Option) -> Span:
+    """The value of an option, where the script has it."""
+    return outermost(option.value.origin if option.value is not None else option.written.origin)
+
+
+def entry_of(option: Option, value: object, name: str | None = None) -> Entry:
+    """An option as an entry of keys: from its name to the end of its value."""
+    key, end = outermost(option.written.origin), place_of(option)
+    span = key.to(end) if key.source is end.source and key.start <= end.start else end
+    return Entry(span, Scalar(key, name or option.name), Scalar(end, value))
+
+
+def number_of(option: Option | None) -> int | None:
+    """The whole number of an option; None if it has none, or only the run knows."""
+    text = option.value.known if option is not None and option.value is not None else None
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else None
