@@ -2,7 +2,8 @@
 
 torchrun, accelerate and deepspeed are asked for their own parsers; Slurm and Open MPI have theirs in C, so their
 manuals are read, of those installed or of a folder (`mpirun.1.gz`), and of docker what it says of itself. A table says
-of each option how it is called and how many words follow it: a number, or `?` for one that can only stand behind a `=`.
+of each option how it is called and how many words follow it: a number, or `?` for one that can only stand behind a `=`;
+of one of Python's parsers also the `words` that it takes, or of which `type` its value has to be, `int`, `float`, `flag`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _MANUAL_END = re.compile(
     r"^(INPUT ENVIRONMENT VARIABLES|DESCRIPTION OF|ENVIRONMENT VARIABLES|DESCRIPTION)$", re.MULTILINE
 )
 _NAME = re.compile(r"(?<!\S)(--?[A-Za-z][\w-]*)")
+#: What makes a value of a text, by its name, and what it takes; `flag` is yes or no in a word.
+_TYPES = {"int": "int", "float": "float", "str_to_bool": "flag"}
 _HELP_LINE = re.compile(r"^ +(?:(-\w), )?(--[\w-]+)(?: (\S+))?(?: {2,}|$)", re.MULTILINE)
 
 
@@ -48,6 +51,8 @@ def of_parser(parser: argparse.ArgumentParser) -> dict[str, Row]:
         row: Row = {"names": sorted(action.option_strings), "values": counts.get(action.nargs, action.nargs)}
         if action.choices is not None:
             row["words"] = [str(word) for word in action.choices]
+        if (kind := getattr(action.type, "__name__", "")) in _TYPES:
+            row["type"] = _TYPES[kind]
         found[action.dest] = row
     return found
 
