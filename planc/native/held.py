@@ -11,6 +11,9 @@ from planc.native.tree import Entry, Map, Scalar
 from planc.plan.families import VISION_LAYERS
 from planc.source import Span
 
+#: Arguments of LLaMA-Factory that want each rank to have the whole weights.
+_OF_WHOLE_WEIGHTS = ("pure_bf16", "predict_with_generate", "pissa_init", "use_unsloth", "use_kt")
+
 _REFUSES = "the Trainer refuses to start"
 
 
@@ -20,11 +23,27 @@ def check(roots: Mapping[str, Map]) -> Iterator[Diagnostic]:
     if arguments is not None and config is not None:
         yield from _schedule(arguments, config)
         yield from _precision(arguments, config)
+    if config is not None and "llama-factory" in roots:
+        yield from _whole_weights(roots["llama-factory"], config)
     launcher, model = roots.get("accelerate"), roots.get("hf-config")
     if arguments is not None and launcher is not None:
         yield from _recomputation(arguments, launcher)
     if launcher is not None and model is not None:
         yield from _layers(launcher, model)
+
+
+def _whole_weights(arguments: Map, config: Map) -> Iterator[Diagnostic]:
+    """What LLaMA-Factory does not do where weights are shared (`get_train_args`)."""
+    stage = config.find("zero_optimization", "stage")
+    if stage is None or config.value("zero_optimization", "stage") != 3:
+        return
+    for name in _OF_WHOLE_WEIGHTS:
+        entry = arguments.find(name)
+        if entry is not None and _is_on(entry):
+            message, label = f"`{name}` beside ZeRO stage 3", "LLaMA-Factory refuses to start"
+            help = (f"remove `{name}`, or share at stage 2",)
+            related = (Label(stage.span, "stage 3 here"),)
+            yield faults.CONFLICTING_SETTINGS.at(entry.span, message, label, related=related, help=help)
 
 
 def _schedule(arguments: Map, config: Map) -> Iterator[Diagnostic]:

@@ -102,3 +102,21 @@ def test_a_job_is_held_against_the_cluster(machines: int, processes: int, expect
     block = "gpu card { memory = 80 GiB }\ncluster lab { gpu = card  nodes = 2  gpus_per_node = 8 }\n"
     found = judge([file], lambda name, importer: "none", Beside(Parts((), block, "lab"))).diagnostics
     assert [each.message for each in loud(found)] == expected
+
+
+@pytest.mark.parametrize(
+    ("stage", "lines", "expected"),
+    [
+        (3, "pure_bf16: true\n", ["`pure_bf16` beside ZeRO stage 3"]),
+        (3, "use_unsloth: true\n", ["`use_unsloth` beside ZeRO stage 3"]),
+        (3, "pure_bf16: false\nuse_unsloth: ${UNSLOTH}\n", []),
+        (2, "pure_bf16: true\nuse_unsloth: true\n", []),
+    ],
+)
+def test_what_llama_factory_wants_whole_weights_for(stage: int, lines: str, expected: list[str]) -> None:
+    start = "model_name_or_path: a\nfinetuning_type: lora\ntemplate: llama3\ndataset: b\ndeepspeed: ds.json\n"
+    config = f'{{"zero_optimization": {{"stage": {stage}}}, "train_micro_batch_size_per_gpu": "auto"}}'
+    files = [recognised("a.yaml", start + lines), recognised("ds.json", config)]
+    known = [file for file in files if isinstance(file, Recognised)]
+    found = judge(known, lambda name, importer: "none").diagnostics
+    assert [each.message for each in loud(found)] == expected

@@ -85,3 +85,15 @@ def truthy(root: Map, name: str) -> Entry | None:
     if isinstance(value, Scalar):
         return entry if value.is_placeholder or value.value else None
     return entry if (value.entries if isinstance(value, Map) else value.items) else None
+
+
+def on(root: Map, name: str) -> Entry | None:
+    """The entry of a name whose value counts as true in Python, and is no gap of a template."""
+    entry = truthy(root, name)
+    return None if entry is None or is_open(root, name) else entry
+
+
+def is_open(root: Map, name: str) -> bool:
+    """Whether the value of a name is a gap of a template."""
+    entry = root.find(name)
+    return entry is not None and isinstance(entry.value, Scalar) and entry.value.is_placeholder

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.native import faults
 from planc.native.keys import Reader, check
 from planc.native.kind import Content, Kind, Options
 from planc.native.kinds import deepspeed
-from planc.native.kinds._finetuning import as_read, both, say_count, say_modules, say_number, say_text, truthy
+from planc.native.kinds._axolotl_checks import check as conflicts
+from planc.native.kinds._finetuning import as_read, say_count, say_modules, say_number, say_text, truthy
 from planc.native.saying import Sayer, is_on, number, whole
 from planc.native.tables import load_table
 from planc.native.tree import Entry, Map, Scalar, Seq, Tree
@@ -34,9 +33,6 @@ _COURSES = {
 #: Strategies of FSDP, as ZeRO stages.
 _STAGES = {"full_shard": "3", "hybrid_shard": "3", "shard_grad_op": "2", "hybrid_shard_zero2": "2"}
 
-#: Optimizers that FSDP2 does not run, and FSDP1 does not offload (`check_fsdp2_w_8bit_optimizer` and the one before).
-_EIGHT_BIT = ("adamw_8bit", "adamw_bnb_8bit")
-
 #: What the Trainer, or the command that starts it, decides.
 _WITHHELD = ("launch.timeout", "checkpoint", "dataset", "schedule", "precision")
 
@@ -58,7 +54,7 @@ def read(tree: Tree, options: Options) -> Content:
     root = as_read(tree.root)
     reader = Reader(load_table("axolotl"), version=options.version("axolotl"))
     is_open = _has_other_plugins(root)
-    sayer.report(*(found for found in check(root, reader) if not (is_open and _is_unlike(found))), *_conflicts(root))
+    sayer.report(*(found for found in check(root, reader) if not (is_open and _is_unlike(found))), *conflicts(root))
     start = root.span._replace(end=min(root.span.end, root.span.start + 1))
     _batch(root, sayer, start)
     _precision(root, sayer)
@@ -248,65 +244,6 @@ def _run(root: Map, sayer: Sayer) -> None:
         say_number(sayer, "dataset.workers", root.find("dataloader_num_workers"))
     if is_on(root, "sample_packing"):
         sayer.say("dataset.packed", root.find("sample_packing"))
-
-
-def _conflicts(root: Map) -> Iterator[Diagnostic]:
-    """What its own validators refuse (utils/schemas/validation.py)."""
-    harm = "axolotl refuses to start"
-    for one, other in (
-        ("warmup_steps", "warmup_ratio"), ("gradient_accumulation_steps", "batch_size"),
-        ("saves_per_epoch", "save_steps"), ("evals_per_epoch", "eval_steps"), ("deepspeed", "fsdp"),
-    ):  # fmt: skip
-        first, second = truthy(root, one), truthy(root, other)
-        if first is not None and second is not None:
-            yield both(first, second, f"`{other}` beside `{one}`", harm, f"remove `{one}` or `{other}`")
-    yield from _eight_bits(root, harm)
-    yield from _loading(root, harm)
-    if all(root.find(name) is None for name in ("datasets", "pretraining_dataset")):
-        at = root.find("base_model")
-        if at is not None:
-            yield faults.MISSING_KEY.at(at.span, "neither `datasets` nor `pretraining_dataset`", harm)
-
-
-def _eight_bits(root: Map, harm: str) -> Iterator[Diagnostic]:
-    """Optimizers with states of 8 bits, beside FSDP."""
-    config, optimizer = root.map("fsdp_config"), root.find("optimizer")
-    word = root.value("optimizer")
-    if config is None or optimizer is None or not isinstance(word, str) or "8bit" not in word:
-        return
-    version = _version(root, config)
-    offload = truthy(config, "offload_params") or truthy(config, "fsdp_offload_params")
-    if version == "2" and word in _EIGHT_BIT:
-        help = ("write `optimizer: adamw_torch_8bit`",)
-        named = root.find("fsdp_version") or root.find("fsdp_config")
-        if named is not None:
-            yield both(named, optimizer, f"`optimizer: {word}` beside FSDP2", harm, *help)
-    elif version != "2" and offload is not None:
-        help = ("write `optimizer: adamw_torch_fused`, or do not offload",)
-        yield both(offload, optimizer, f"`optimizer: {word}` beside `{offload.name}`", harm, *help)
-
-
-def _version(root: Map, config: Map) -> str:
-    """The version of FSDP; without one it is the first."""
-    versions = (root.value("fsdp_version"), config.value("fsdp_version"), config.value("version"))
-    return next((str(each) for each in versions if each), "1")
-
-
-def _loading(root: Map, harm: str) -> Iterator[Diagnostic]:
-    """Weights that one rank loads for all."""
-    config, bits = root.map("fsdp_config"), truthy(root, "load_in_4bit")
-    if config is None:
-        return
-    sparing = truthy(config, "cpu_ram_efficient_loading") or truthy(config, "fsdp_cpu_ram_efficient_loading")
-    synced = config.find("sync_module_states") or config.find("fsdp_sync_module_states")
-    if sparing is None:
-        return
-    is_second = _version(root, config) == "2"
-    if is_second and bits is not None:
-        yield both(bits, sparing, f"`{sparing.name}` beside `load_in_4bit` under FSDP2", harm, "set it to `false`")
-    if not is_second and synced is not None and isinstance(synced.value, Scalar) and synced.value.value is False:
-        label = "all ranks but the first would train on random weights"
-        yield both(sparing, synced, f"`{sparing.name}` without `{synced.name}`", label, f"write `{synced.name}: true`")
 
 
 KIND = Kind(

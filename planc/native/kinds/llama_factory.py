@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
-from planc.diagnostics.diagnostic import Diagnostic
-from planc.native import faults
 from planc.native.keys import Reader, check
 from planc.native.kind import Content, Kind, Options
 from planc.native.kinds import transformers
-from planc.native.kinds._finetuning import as_read, both, say_count, say_modules, say_number, truthy
+from planc.native.kinds._finetuning import as_read, say_count, say_modules, say_number
+from planc.native.kinds._llama_factory_checks import check as conflicts
 from planc.native.saying import Sayer, is_on
 from planc.native.tables import Key, Table, load_table, precedes
 from planc.native.tree import Map, Tree
@@ -49,7 +47,7 @@ def read(tree: Tree, options: Options) -> Content:
         return sayer.content()
     root = as_read(tree.root)
     # Its arguments are handed to the dataclasses as they stand, so that a key of none of them stops it.
-    sayer.report(*check(root, Reader(_table(), version=options.version("llama-factory"))), *_conflicts(root))
+    sayer.report(*check(root, Reader(_table(), version=options.version("llama-factory"))), *conflicts(root))
     if is_on(root, "do_train"):
         transformers.say(_without(root, "bf16" if is_on(root, "fp8") else ""), sayer, options)
         _say(root, sayer)
@@ -110,37 +108,6 @@ def _adapter(root: Map, sayer: Sayer) -> None:
     is_plain = root.value("quantization_method") in (None, "bnb") and root.value("quantization_type") in (None, "nf4")
     if root.value("quantization_bit") == 4 and is_plain:
         sayer.say("adapter.base", root.find("quantization_bit"), "nf4")
-
-
-def _conflicts(root: Map) -> Iterator[Diagnostic]:
-    """What its own checks refuse (`get_train_args`, `FinetuningArguments`, `_verify_model_args`)."""
-    kind, named = root.value("finetuning_type"), root.find("finetuning_type")
-    bits = truthy(root, "quantization_bit")
-    harm = "LLaMA-Factory refuses to start"
-    if bits is not None and named is not None and kind in ("full", "freeze"):
-        help = ("write `finetuning_type: lora`, or remove `quantization_bit`",)
-        yield both(named, bits, f"`quantization_bit` beside `finetuning_type: {kind}`", harm, *help)
-    fp8, deepspeed = truthy(root, "fp8"), truthy(root, "deepspeed")
-    if bits is not None and fp8 is not None:
-        yield both(bits, fp8, "`fp8` beside `quantization_bit`", harm)
-    for name in ("use_galore", "use_apollo", "use_badam"):
-        own = truthy(root, name)
-        if own is not None and named is not None and kind == "lora":
-            yield both(named, own, f"`{name}` beside `finetuning_type: lora`", harm, "write `finetuning_type: full`")
-        if own is not None and deepspeed is not None and name != "use_badam":
-            yield both(deepspeed, own, f"`{name}` beside `deepspeed`", harm)
-    for name in ("use_dora", "use_rslora", "pissa_init", "loraplus_lr_ratio"):
-        own = truthy(root, name)
-        if own is not None and named is not None and kind in ("full", "freeze", "oft"):
-            yield both(named, own, f"`{name}` beside `finetuning_type: {kind}`", harm, "write `finetuning_type: lora`")
-    training = truthy(root, "do_train")
-    if training is not None and root.find("dataset") is None:
-        message = "`do_train` without `dataset`"
-        yield faults.MISSING_KEY.at(training.span, message, harm, help=("name the data with `dataset`",))
-    streaming = truthy(root, "streaming")
-    if streaming is not None and root.value("max_steps") in (None, -1) and root.find("max_steps") is None:
-        message = "`streaming` without `max_steps`"
-        yield faults.MISSING_KEY.at(streaming.span, message, harm, help=("write `max_steps`",))
 
 
 KIND = Kind(
