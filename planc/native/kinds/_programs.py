@@ -9,34 +9,25 @@ from planc.native.kind import Options
 from planc.native.kinds import _references, megatron, transformers
 from planc.native.kinds._options import entry_of
 from planc.native.kinds._transformers_checks import check as of_trainer
+from planc.native.megatron import line
 from planc.native.megatron.checks import check as megatron_checks
 from planc.native.megatron.flags import Flags
 from planc.native.saying import Sayer
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
 from planc.native.shell.values import Word
-from planc.native.tree import Entry, Map, Tree
-
-#: Flags of Megatron-LM, of which a command line that starts it has several.
-_OF_MEGATRON = frozenset((
-    "num-layers", "hidden-size", "num-attention-heads", "seq-length", "micro-batch-size", "global-batch-size",
-    "tensor-model-parallel-size", "train-iters", "ffn-hidden-size", "max-position-embeddings",
-))  # fmt: skip
+from planc.native.tree import PLACEHOLDER, Entry, Map, Tree
 
 _NUMBER = re.compile(r"[+-]?(?:\d+|\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def tell(launch: Launch, sayer: Sayer, options: Options) -> None:
     """Arguments of Megatron-LM, or of the Trainer, on the command line: those that are left out have the defaults."""
+    if line.starts_megatron(launch.parameters):
+        _megatron(launch, sayer)
+        return
     entries = tuple(_parsed(launch))
     is_whole = not launch.open and not any(word.many for word in launch.arguments)
-    flags = {entry.name.replace("_", "-"): entry for entry in entries}
-    if 2 < len(_OF_MEGATRON.intersection(flags)):
-        given = Flags(flags, outermost(launch.name.span), is_whole)
-        sayer.target("megatron")
-        sayer.report(*megatron_checks(given))
-        megatron.say(given, sayer)
-        return
     root = Map(outermost(launch.command.span), entries)
     if transformers.recognise(Tree(launch.command.span.source, "json", (root,))) == 0:
         return
@@ -46,13 +37,26 @@ def tell(launch: Launch, sayer: Sayer, options: Options) -> None:
     transformers.say(whole, sayer, options, is_whole)
 
 
+def _megatron(launch: Launch, sayer: Sayer) -> None:
+    """Flags of Megatron-LM; of a file of flags that takes their place nothing is known here."""
+    found = line.read(launch.arguments, (launch.script.known or "") if launch.script is not None else "")
+    sayer.target("megatron")
+    sayer.report(*found.diagnostics)
+    if "yaml-cfg" in found.entries:
+        return
+    given = Flags(found.entries, outermost(launch.name.span), found.whole and not launch.open)
+    sayer.report(*megatron_checks(given))
+    megatron.say(given, sayer)
+
+
 def _parsed(launch: Launch) -> Iterator[Entry]:
+    """The arguments as entries of keys; what only the run knows is a gap."""
     for option in launch.parameters:
         word = option.value
         if word is None:
             yield entry_of(option, True)
-        elif word.known is not None:
-            yield entry_of(option, _value(word))
+        else:
+            yield entry_of(option, PLACEHOLDER if word.known is None else _value(word))
 
 
 def _value(word: Word) -> object:

@@ -146,3 +146,11 @@ def test_what_one_script_names_is_not_held_against_what_stands_beside_it(tmp_pat
 def test_the_nodes_of_the_job_are_those_that_slurm_tells() -> None:
     text = "#!/bin/bash\n#SBATCH --nodes=4\nsrun torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 a.py --x\n"
     assert plan_text("a.sbatch", text).split("\n")[:3] == ["cluster {", "nodes = 4", "gpus_per_node = 8"]
+
+
+def test_an_argument_that_only_the_run_knows_has_no_default() -> None:
+    call = (
+        "#!/bin/bash\ntorchrun --standalone --nproc_per_node 8 train.py --output_dir out --per_device_train_batch_size"
+    )
+    assert "accumulation = 1" in plan_text("a.sh", f"{call} 4\n")
+    assert "accumulation" not in plan_text("a.sh", f'{call} 4 --gradient_accumulation_steps "$STEPS"\n')
