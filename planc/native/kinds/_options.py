@@ -24,3 +24,23 @@ def number_of(option: Option | None) -> int | None:
     """The whole number of an option; None if it has none, or only the run knows."""
     text = option.value.known if option is not None and option.value is not None else None
     return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def text_of(option: Option | None) -> str | None:
+    """The value of an option; None if it has none, or only the run knows, or the environment may have another."""
+    word = option.value if option is not None else None
+    return word.known if word is not None and not word.default_of else None
+
+
+def whole_of(option: Option | None) -> int | None:
+    """The whole number of an option, as `int` reads it; None where `text_of` gives none, or no number."""
+    text = text_of(option)
+    try:
+        return int(text) if text is not None and len(text) < 10 else None
+    except ValueError:
+        return None
+
+
+def spelt(option: Option) -> str:
+    """The name of an option as it is written, with its dashes."""
+    return option.written.prefix.partition("=")[0]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from planc.diagnostics.amounts import count_text, plural
+from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults
+from planc.native.kinds import _accelerate_launch_checks as accelerate
+from planc.native.kinds._options import number_of, spelt, whole_of
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
 from planc.native.shell.model import Directive, Script
 from planc.native.shell.options import Option
 from planc.native.shell.values import Unknown
+from planc.source import Span
 
 _CARDS = re.compile(r"(?:gpu:)?(?:[A-Za-z][\w.-]*:)?(\d{1,4})")
 _TIME = re.compile(r"(?:(\d{1,4})-)?(\d{1,6})(?::(\d{1,2}))?(?::(\d{1,2}))?")
@@ -25,11 +28,10 @@ OF_NODES = ("SLURM_NNODES", "SLURM_JOB_NUM_NODES")
 
 def check(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     """What does not fit between the job and a launch of its script."""
+    yield from _cards(script, launch)
     if launch.launcher == "torchrun":
-        yield from _nodes(script, launch)
-        yield from _cards(script, launch)
         yield from _typed(script, launch)
-    yield from _processors(script, launch)
+    yield from processors(script, launch)
     yield from _alone(script, launch)
 
 
@@ -56,7 +58,7 @@ def _alone(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     """A launcher that waits for several nodes, and is started on the first of them only."""
     asked = nodes(script)
     option = launch.option("nnodes" if launch.launcher == "torchrun" else "num_machines")
-    count = _number(option)
+    count = number_of(option)
     if asked is None or asked[1] < 2 or option is None or launch.outer is not None or launch.launcher == "deepspeed":
         return
     value = option.value.value if option.value is not None else None
@@ -97,52 +99,62 @@ def walltime(script: Script) -> tuple[Directive, int] | None:
     return found, seconds
 
 
-def _number(option: Option | None) -> int | None:
-    text = option.value.known if option is not None and option.value is not None else None
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def _nodes(script: Script, launch: Launch) -> Iterator[Diagnostic]:
-    job, option = nodes(script), launch.option("nnodes")
-    count = _number(option)
-    if job is None or option is None or count is None:
-        return
-    asked, granted = job
-    if granted != count and launch.outer is not None and launch.outer.option("nodes") is None:
-        message = f"torchrun waits for {plural(count, 'node')} of {count_text(granted)}"
-        help = (f"write `--nnodes={granted}`, or `--nnodes=$SLURM_NNODES`",)
-        related = (Label(asked.line, "nodes of the job"),)
-        yield faults.CONFLICTING_SETTINGS.at(
-            outermost(option.written.origin), message, "the job does not start", related=related, help=help
-        )
-
-
-def _cards_asked(script: Script) -> tuple[Directive, int] | None:
-    """The cards that the job gets on each node."""
+def _cards_asked(script: Script, launch: Launch) -> tuple[Span, int] | None:
+    """The cards that the launcher gets on each node, and where that is said: by srun, or for the job."""
+    srun = launch.outer
+    for name in ("gpus_per_node", "gres", "gpus_per_task", "gpus") if srun is not None else ():
+        option = srun.option(name) if srun is not None else None
+        if option is not None:
+            cards = _cards_in(option.name, option.value.known if option.value is not None else None)
+            is_whole = name in ("gpus_per_node", "gres")
+            return None if cards is None or not is_whole else (outermost(option.written.span), cards)
     found = directive(script, "--gpus-per-node") or directive(script, "--gres")
-    job = nodes(script)
-    if found is None and job is not None and job[1] == 1:
+    share, job, per_task = 1, nodes(script), directive(script, "--gpus-per-task")
+    if found is None and per_task is not None:
+        each = tasks(script)
+        found, share = (per_task, each[1]) if each is not None else (None, 1)
+    elif found is None and job is not None and job[1] == 1:
         found = directive(script, "--gpus", "-G")
-    match = _CARDS.fullmatch(found.value or "") if found is not None else None
-    if found is None or match is None or (found.option == "--gres" and not str(found.value).startswith("gpu")):
+    cards = _cards_in(found.option, found.value) if found is not None else None
+    return None if found is None or cards is None else (found.line, cards * share)
+
+
+def _cards_in(option: str, text: str | None) -> int | None:
+    """The cards that a value of Slurm asks for."""
+    match = _CARDS.fullmatch(text or "")
+    if match is None or (option.endswith("gres") and not str(text).startswith("gpu")):
         return None
-    return found, int(match[1])
+    return int(match[1])
+
+
+def _processes(script: Script, launch: Launch) -> tuple[Option, int, int] | None:
+    """The option that says how many processes a node gets, that number, and on how many nodes it counts them."""
+    if launch.launcher != "accelerate":
+        option = launch.option("nproc_per_node" if launch.launcher == "torchrun" else "num_gpus")
+        number = number_of(option)
+        return None if option is None or number is None or launch.option("hostfile") else (option, number, 1)
+    found, machines = accelerate.processes_of(launch), launch.option("num_machines")
+    option, total, job = launch.option("num_processes"), whole_of(launch.option("num_processes")), nodes(script)
+    value = machines.value.value if machines is not None and machines.value is not None else None
+    if isinstance(value, Unknown) and value.name in OF_NODES and job is not None and option is not None and total:
+        found = option, total, job[1]
+    return None if found is None or found[1] % found[2] else (found[0], found[1] // found[2], found[2])
 
 
 def _cards(script: Script, launch: Launch) -> Iterator[Diagnostic]:
-    asked = _cards_asked(script)
-    option = launch.option("nproc_per_node")
-    ranks = _number(option)
-    if asked is None or option is None or ranks is None or ranks == asked[1]:
+    asked, found = _cards_asked(script, launch), _processes(script, launch)
+    if asked is None or found is None or found[1] == asked[1]:
         return
     place, cards = asked
+    option, ranks, share = found
     message = f"{plural(ranks, 'process')} on a node with {plural(cards, 'card')}"
     label = "the last ones find no card" if cards < ranks else f"{plural(cards - ranks, 'card')} without work"
-    help = (f"write `--nproc-per-node={cards}`",)
-    found = faults.CONFLICTING_SETTINGS.at(
-        outermost(option.written.origin), message, label, related=(Label(place.line, "cards of a node"),), help=help
+    name = spelt(option)
+    help = (f"write `{name}={cards * share}`" + (", those of all nodes" if 1 < share else ""),)
+    told = faults.CONFLICTING_SETTINGS.at(
+        outermost(option.written.origin), message, label, related=(Label(place, "cards of a node"),), help=help
     )
-    yield found if cards < ranks else found._replace(severity=Severity.WARNING)
+    yield told if cards < ranks else told._replace(severity=Severity.WARNING)
 
 
 def _typed(script: Script, launch: Launch) -> Iterator[Diagnostic]:
@@ -161,7 +173,7 @@ def _typed(script: Script, launch: Launch) -> Iterator[Diagnostic]:
         )
 
 
-def _processors(script: Script, launch: Launch) -> Iterator[Diagnostic]:
+def processors(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     """Processors that sbatch was asked for, and srun hands on to nobody."""
     asked, srun = directive(script, "--cpus-per-task", "-c"), launch.outer
     if asked is None or srun is None or srun.launcher != "srun" or srun.open or asked.value in ("1", None):

@@ -66,11 +66,18 @@ class Grammar(NamedTuple):
 
 
 @cache
-def grammar_of(launcher: str) -> Grammar:
-    """The options of a launcher, from its table."""
+def table_of(launcher: str) -> dict[str, Any]:
+    """What a launcher says of its options; `tests/tables/launchers.py` describes the form."""
     import json
 
-    table: dict[str, Any] = json.loads(resources.read_text(f"native/shell/tables/{launcher}.json"))
+    found: dict[str, Any] = json.loads(resources.read_text(f"native/shell/tables/{launcher}.json"))
+    return found
+
+
+@cache
+def grammar_of(launcher: str) -> Grammar:
+    """The options of a launcher, from its table."""
+    table = table_of(launcher)
     found = {name: (key, row["values"]) for key, row in table["options"].items() for name in row["names"]}
     return Grammar(found, table["abbreviated"], twins=launcher == "mpirun", lenient=True)
 

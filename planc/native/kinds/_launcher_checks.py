@@ -1,0 +1,196 @@
+"""Launchers against what stands around them: cards that they see, tasks that start them, and each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from planc.diagnostics.amounts import count_text, plural
+from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.native import faults
+from planc.native.kinds import _accelerate_launch_checks as accelerate
+from planc.native.kinds import _deepspeed_launch_checks as deepspeed
+from planc.native.kinds import _launcher_options, _torchrun_checks
+from planc.native.kinds._options import spelt, text_of, whole_of
+from planc.native.shell.embedded import outermost
+from planc.native.shell.launching import Launch
+from planc.native.shell.model import Command, Script
+from planc.native.shell.options import Option
+from planc.source import Span
+
+#: Launchers that start the processes of a node.
+LAUNCHERS = ("torchrun", "accelerate", "deepspeed")
+
+#: Variables that hide cards from a program.
+HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
+#: The port of DeepSpeed's launcher where none is written.
+_PORT = 29500
+
+#: Commands after which another launch may have the port of one before.
+_ENDING = ("wait", "kill", "pkill", "killall")
+
+
+class Shown(NamedTuple):
+    """The cards that a variable, or an option, lets a launch see."""
+
+    name: str
+    cards: int
+    place: Span
+
+
+def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
+    """What is wrong with the options of launchers, each by itself and beside the others."""
+    own = [launch for launch in launches if launch.launcher in LAUNCHERS]
+    for launch in own:
+        yield from _launcher_options.check(launch)
+        if _launcher_options.is_shifted(launch):
+            continue
+        if launch.launcher == "torchrun":
+            yield from _torchrun_checks.check(launch)
+        elif launch.launcher == "accelerate":
+            yield from accelerate.check(launch)
+        else:
+            yield from deepspeed.check(launch)
+        yield from _cards(script, launch, len(own) == 1)
+    yield from _ports(script, own)
+
+
+def processes_of(launch: Launch) -> tuple[Option, int] | None:
+    """The option that says how many processes a node gets, and that number."""
+    if launch.launcher == "accelerate":
+        found = accelerate.processes_of(launch)
+        return None if found is None or found[1] % found[2] else (found[0], found[1] // found[2])
+    option = launch.option("nproc_per_node" if launch.launcher == "torchrun" else "num_gpus")
+    number = whole_of(option)
+    return None if option is None or number is None or number < 1 else (option, number)
+
+
+def _cards(script: Script, launch: Launch, is_only: bool) -> Iterator[Diagnostic]:
+    """Cards that a launch is shown: fewer than it starts processes, or others than it takes."""
+    shown = _shown(launch)
+    if shown is None and (launch.launcher == "deepspeed" or not is_only):
+        shown = _exported(script, launch)
+    if shown is None:
+        return
+    if launch.launcher == "deepspeed" and shown.name == HIDING[0]:
+        yield from _overridden(launch, shown)
+        return
+    found = processes_of(launch)
+    if found is None or found[1] <= shown.cards:
+        return
+    option, ranks = found
+    message = f"{plural(ranks, 'process')} see {plural(shown.cards, 'card')}"
+    related = (Label(shown.place, plural(shown.cards, "card")),)
+    help = (f"list {plural(ranks, 'card')} in `{shown.name}`, or start {count_text(max(shown.cards, 1))}",)
+    yield faults.CONFLICTING_SETTINGS.at(
+        outermost(option.written.span), message, "the last ones find no card", related=related, help=help
+    )
+
+
+def _overridden(launch: Launch, shown: Shown) -> Iterator[Diagnostic]:
+    """DeepSpeed's launcher gives each process a card by itself, if an option says which."""
+    counts = [option for name in ("num_gpus", "num_nodes") if (option := launch.option(name)) is not None]
+    least = {"num_gpus": 1, "num_nodes": 2}
+    asked = [option for option in counts if least[option.name] <= (whole_of(option) or 0)]
+    asked += [option for name in ("include", "exclude", "hostfile") if (option := launch.option(name)) is not None]
+    if asked:
+        message = f"`{shown.name}` has no effect beside `{spelt(asked[0])}`"
+        related = (Label(outermost(asked[0].written.span), "decides which cards"),)
+        help = ("write `--include=localhost:0,1`, with the cards, in the place of both",)
+        yield faults.INERT_KEY.at(shown.place, message, "deepspeed passes it over", related=related, help=help)
+
+
+def _shown(launch: Launch) -> Shown | None:
+    """The cards that are shown to this launch alone; None where nothing says it for certain."""
+    ids = launch.option("gpu_ids") if launch.launcher == "accelerate" else None
+    if ids is not None:
+        text = text_of(ids)
+        words = text.split(",") if text is not None else []
+        if not words or not all(word.strip().isdecimal() for word in words):
+            return None  # `all`
+        return Shown(spelt(ids), len(words), outermost(ids.written.span))
+    for each in reversed(launch.environment):
+        if each.name in HIDING:
+            text = each.value.known if each.value is not None and not each.value.default_of else None
+            return None if text is None else Shown(each.name, visible(text), outermost(each.span))
+    return None
+
+
+def _exported(script: Script, launch: Launch) -> Shown | None:
+    """The cards that a variable of the script shows to what it starts."""
+    if launch.outer is not None or any(each.name in HIDING for each in launch.environment):
+        return None
+    before = [
+        each
+        for each in script.exports
+        if each.name in HIDING and each.name in launch.command.exported and each.span.start < launch.command.span.start
+    ]
+    if not before or any(each.context for each in before):
+        return None
+    last = before[-1]
+    text = last.value.known if last.value is not None and not last.value.default_of else None
+    return None if text is None else Shown(last.name, visible(text), outermost(last.span))
+
+
+def visible(text: str) -> int:
+    """How many cards such a list shows: what stands behind a number that is none is hidden."""
+    cards = 0
+    for item in text.split(","):
+        if not item.strip() or item.strip().startswith("-"):
+            break
+        cards += 1
+    return cards
+
+
+def _ports(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
+    """Two launches that run beside each other on this machine, and listen on one port."""
+    pauses = [command.span.start for command in script.commands if command.name in _ENDING]
+    for index, second in enumerate(launches):
+        for first in launches[:index]:
+            port, other = _port(first), _port(second)
+            if port is None or other is None or port[1] != other[1] or not _runs_on(first.command):
+                continue
+            if _is_plain(second.command) and not any(
+                first.command.span.start < pause < second.command.span.start for pause in pauses
+            ):
+                yield _taken(first, second, port, other)
+                break
+
+
+def _taken(
+    first: Launch, second: Launch, port: tuple[Option | None, int], other: tuple[Option | None, int]
+) -> Diagnostic:
+    places = [
+        outermost(option.written.span) if option is not None else outermost(launch.name.span)
+        for launch, (option, _) in ((first, port), (second, other))
+    ]
+    is_default = "" if other[0] is not None else ", the default"
+    message = f"two launches beside each other on port {other[1]}{is_default}"
+    related = (Label(places[0], "still runs"),)
+    help = (f"write `--master_port={other[1] + 1}` in one of them",)
+    return faults.CONFLICTING_SETTINGS.at(places[1], message, "the port is taken", related=related, help=help)
+
+
+def _port(launch: Launch) -> tuple[Option | None, int] | None:
+    """The port on which a launch listens on this machine, and no other one does; accelerate looks for a free one."""
+    option = launch.option("master_port")
+    if launch.outer is not None or launch.open or launch.launcher == "accelerate":
+        return None
+    if launch.launcher == "torchrun" and (
+        not _torchrun_checks.is_static(launch) or launch.option("rdzv_endpoint") is not None
+    ):
+        return None
+    if option is None:
+        return (None, _PORT) if launch.launcher == "deepspeed" else None
+    number = whole_of(option)
+    return None if number is None or number < 1 else (option, number)
+
+
+def _is_plain(command: Command) -> bool:
+    return not command.within("loop", "if", "case", "function", "and", "or", "substitution")
+
+
+def _runs_on(command: Command) -> bool:
+    """Whether the script goes on while a command of it runs."""
+    return command.within("background") and _is_plain(command)
