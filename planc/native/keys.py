@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
-from planc.diagnostics.amounts import either
+from planc.diagnostics.amounts import either, plural
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
 from planc.diagnostics.names import all_nearest, by_part
 from planc.native import faults
@@ -16,6 +17,12 @@ from planc.source import Span
 
 #: Unknown keys of one object of which is looked for what was meant; a file with more is another one altogether.
 _MOST_GUESSED = 100
+
+#: Keys of an earlier release that a file may have before one finding stands for all of them.
+_MOST_REMOVED = 3
+
+#: Sections of which one may be meant.
+_MOST_HOMES = 3
 
 #: Names that say too little to tell where they belong.
 _COMMON = ("enabled", "type", "params", "name", "path", "device", "verbose", "debug", "version")
@@ -29,6 +36,7 @@ class Reader(NamedTuple):
     auto_stops: whether who fills in `auto` refuses a file with one that nobody fills in;
     has_auto: whether `auto` is a word that somebody has to fill in, not a text like any other; refuses: what stops a
     file of which a key is none, where that is not the consumer itself.
+    meant: paths of keys that there are not, as others call a key or put it, each with the path of that key.
     """
 
     table: Table
@@ -38,6 +46,7 @@ class Reader(NamedTuple):
     has_auto: bool = True
     auto_stops: bool = False
     refuses: str | None = None
+    meant: Mapping[str, str] = MappingProxyType({})
 
     @property
     def refusal(self) -> str:
@@ -55,6 +64,21 @@ def check(root: Map, reader: Reader) -> Iterator[Diagnostic]:
     table = reader.table
     top: Key = {"types": ["object"], "keys": table.keys, "unknown": table.unknown}
     yield from _object(root, top, reader, ())
+
+
+def folded(found: Iterable[Diagnostic], consumer: str) -> Iterator[Diagnostic]:
+    """What was found, many keys of an earlier release as one finding, which shows what each of them is now."""
+    every = tuple(found)
+    gone = [each for each in every if each.code == faults.REMOVED_KEY.code]
+    first = gone[0] if _MOST_REMOVED < len(gone) else None
+    for each in every:
+        if first is None or each not in gone:
+            yield each
+        elif each is first:
+            name = each.primary.span.text.strip("\"'")
+            related = tuple(Label(other.primary.span, other.help[0]) for other in gone[1:])
+            message = f"{consumer} no longer knows `{name}` and {plural(len(related), 'other key')}"
+            yield each._replace(message=message, related=(*each.related, *related))
 
 
 def duplicates(node: Node, form: str = "json") -> Iterator[Diagnostic]:
@@ -155,35 +179,75 @@ def _unknown(entry: Entry, free: list[str], what: str, reader: Reader, path: tup
     table = reader.table
     removed = table.removed.get(".".join((*path, entry.name)))
     if removed is not None:
-        if reader.version is None or not precedes(reader.version, removed.get("since", "0")):
+        since = "0" if "of" in removed else removed.get("since", "0")
+        if reader.version is None or not precedes(reader.version, since):
             found = _removed(entry, removed, reader)
             # Of a release that is stated, it is certain that the key does not do what it was written for.
             yield found if reader.version is None else found._replace(severity=Severity.ERROR)
         return  # else the release that is stated has it
     rejected = what == "rejected"
     harm = reader.refusal if rejected else f"{table.consumer} passes it over without a word"
-    slips = all_nearest(entry.name, free) or all_nearest(entry.name.lower(), free)
-    near = slips or by_part(entry.name, free)[:3]
-    homes = [home for home in homes_of(table, entry.name) if home != path] if free else []
-    if len(homes) == 1 and not near and entry.name not in _COMMON:
-        help = (f"it belongs into `{'.'.join(homes[0])}`" if homes[0] else "it belongs to the top of the file",)
-        yield faults.MISPLACED_KEY.at(entry.key.span, f"`{entry.name}` does not belong here", harm, help=help)
-        return
     where = f" in `{'.'.join(path)}`" if path else ""
-    advice = (f"did you mean {either([f'`{name}`' for name in near])}?",) if near else ()
-    fixes = tuple(Fix(f"write `{name}`", (Edit(entry.key.span, as_key(entry, name)),), safe=False) for name in near)
     message = f"{reader.consumer} knows no `{entry.name}`{where}"
+    meant = reader.meant.get(".".join((*path, entry.name)))
+    if meant is not None:
+        called = _called(entry, meant, path, message, harm)
+        # Beside the key itself it may be the program's own.
+        is_own = "." not in meant and meant not in free and not rejected
+        yield called._replace(severity=Severity.WARNING, help=(), fixes=()) if is_own else called
+        return
+    slips = all_nearest(entry.name, free) or all_nearest(entry.name.lower(), free)
+    homes = [home for home in homes_of(table, entry.name) if home != path] if free else []
+    is_telling = entry.name not in _COMMON and not slips
+    if len(homes) == 1 and is_telling and (rejected or _is_near(entry.name, homes[0], free)):
+        yield faults.MISPLACED_KEY.at(
+            entry.key.span, f"`{entry.name}` does not belong here", harm, help=(_place(entry.name, homes[0]),)
+        )
+        return
+    near = slips or by_part(entry.name, free)[:3]
+    advice = (f"did you mean {either([f'`{name}`' for name in near])}?",) if near else ()
+    if is_telling and 0 < len(homes) <= _MOST_HOMES:
+        places = [f"`{'.'.join((*home, entry.name))}`" for home in homes]
+        advice = (f"did you mean {either(places)}?",)
+        near = ()
+    fixes = tuple(Fix(f"write `{name}`", (Edit(entry.key.span, as_key(entry, name)),), safe=False) for name in near)
     found = faults.UNKNOWN_KEY.at(entry.key.span, message, harm, help=advice, fixes=fixes)
     # A key that is like none, and does no more harm than to be passed over, may be the program's own.
     yield found if slips or rejected else found._replace(severity=Severity.WARNING)
 
 
+def _called(entry: Entry, meant: str, path: tuple[str, ...], message: str, harm: str) -> Diagnostic:
+    """A key by another name than the consumer's, or in another place: the help has its own."""
+    parent, _, name = meant.rpartition(".")
+    if parent != ".".join(path):
+        help = (_place(name, tuple(parent.split(".")) if parent else ()),)
+        return faults.UNKNOWN_KEY.at(entry.key.span, message, harm, help=help)
+    fixes = (Fix(f"write `{name}`", (Edit(entry.key.span, as_key(entry, name)),), safe=False),)
+    return faults.UNKNOWN_KEY.at(entry.key.span, message, harm, help=(f"write `{name}`",), fixes=fixes)
+
+
+def _is_near(name: str, home: tuple[str, ...], free: Sequence[str]) -> bool:
+    """Whether a key that is passed over was meant for a section: one of a single word, as `seed`, may be the program's
+    own where the file has no such section.
+    """
+    return "_" in name or not home or home[0] not in free
+
+
+def _place(name: str, home: tuple[str, ...]) -> str:
+    """Where a key belongs."""
+    return f"write it as `{'.'.join((*home, name))}`" if home else f"write `{name}` at the top of the file"
+
+
 def _removed(entry: Entry, removed: Key, reader: Reader) -> Diagnostic:
     """A key that the consumer had and has no more."""
-    since = f"gone since {removed['since']}" if "since" in removed else "gone"
+    owner = f"{removed['of']} " if "of" in removed else ""
+    since = f"gone since {owner}{removed['since']}" if "since" in removed else "gone"
     advice = f"write `{removed['renamed']}`" if "renamed" in removed else removed.get("doc", "remove the key")
     message = f"{reader.consumer} no longer knows `{entry.name}`"
-    return faults.REMOVED_KEY.at(entry.key.span, message, since, help=(advice,))
+    stated = f"or state an earlier release: `--set versions.{reader.table.consumer}=...`"
+    is_dated = "since" in removed and not owner and reader.version is None
+    help = (advice, stated) if is_dated else (advice,)
+    return faults.REMOVED_KEY.at(entry.key.span, message, since, help=help)
 
 
 def homes_of(table: Table, name: str) -> list[tuple[str, ...]]:
@@ -214,10 +278,14 @@ def _old(node: Map, entry: Entry, key: Key, reader: Reader, path: tuple[str, ...
                 entry.key.span, message, "which of the two?", related=related, help=("remove the old one",)
             )
             return
-        help = (f"write `{successor}`",)
         message = f"`{entry.name}` has another name in {reader.consumer}"
-        found = faults.RENAMED_KEY.at(entry.key.span, message, help=help)
-        is_off = isinstance(entry.value, Scalar) and entry.value.value is False  # it asks for nothing
+        found = faults.RENAMED_KEY.at(entry.key.span, message, help=(f"write `{successor}`",))
+        value = entry.value.value if isinstance(entry.value, Scalar) else None
+        if value is True and "becomes" in key and parent == ".".join(path[:-1]):
+            text = f"{as_key(entry, name)}: {_as_written(entry, key['becomes'])}"
+            fix = Fix(f"write `{text}`", (Edit(entry.span, text),), safe=True)
+            found = found._replace(help=(f"write `{text}`",), fixes=(fix,))
+        is_off = value is False  # it asks for nothing
         yield found._replace(severity=Severity.INFO) if is_off else found
     elif "deprecated" in key:
         message = f"`{entry.name}` is deprecated in {reader.consumer}"
@@ -247,6 +315,12 @@ def _as_json(value: object) -> str:
     import json
 
     return json.dumps(value)
+
+
+def _as_written(entry: Entry, value: Mapping[str, object]) -> str:
+    """An object of texts as the file of an entry writes it: its keys in quotes, or not."""
+    shown = ", ".join(f"{as_key(entry, name)}: {as_key(entry, str(text))}" for name, text in value.items())
+    return f"{{{shown}}}"
 
 
 def _start(node: Map) -> Span:

@@ -16,8 +16,9 @@ A row of a key says
   `removed_words`: those that earlier releases took, in whatever case;
 - `minimum`, `maximum`, `above`, `below`: bounds that the consumer itself checks, the latter two excluded;
 - `default`, where it is static;
-- `renamed`: still read, but this path is its name now; `deprecated`: still read, but no longer meant to be used, with
-  the reason; `same`: a second name for the key beside it;
+- `renamed`: still read, but this path is its name now, and `becomes`: what stands there in place of `true`;
+  `deprecated`: still read, but no longer meant to be used, with the reason;
+- `same`: a second name for the key beside it;
 - `auto`: who puts a value in the place of `auto`: `accelerate`, and so the Trainer too, or `hf`, the Trainer alone;
 - `only`: the setting without which it has no effect; `doc`: a note;
 - of a list, its `items`, as a row;

@@ -66,5 +66,9 @@ def _deprecated(model: Any, field: Any, section: str) -> Row:
         return {}
     new = said.get("new_param", "")
     if new in model.model_fields:
-        return {"renamed": f"{section}.{model.model_fields[new].alias or new}"}
+        row: Row = {"renamed": f"{section}.{model.model_fields[new].alias or new}"}
+        made = said.get("new_param_fn")
+        if made is not None:
+            row["becomes"] = json.loads(made(True).model_dump_json(exclude_unset=True))
+        return row
     return {"deprecated": f"use {new}" if new else "has no effect"}

@@ -15,9 +15,9 @@ FILES = sorted(FOLDER.glob("*/*.json"))
 
 _TOP = {"consumer", "version", "source", "unknown", "required", "keys", "removed"}
 _ROW = {
-    "above", "auto", "auto_dropped", "below", "coerced", "default", "deprecated", "dest", "doc", "each", "flag",
-    "folded", "items", "keys", "keys_of", "maximum", "minimum", "nargs", "only", "removed", "removed_words", "renamed",
-    "required", "same", "set_from", "types", "unknown", "values", "variants", "words",
+    "above", "auto", "auto_dropped", "becomes", "below", "coerced", "default", "deprecated", "dest", "doc", "each",
+    "flag", "folded", "items", "keys", "keys_of", "maximum", "minimum", "nargs", "only", "removed", "removed_words",
+    "renamed", "required", "same", "set_from", "types", "unknown", "values", "variants", "words",
 }  # fmt: skip
 _TYPES = {"int", "float", "bool", "string", "list", "object", "null"}
 

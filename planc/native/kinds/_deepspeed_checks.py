@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planc.diagnostics.amounts import count_text, either, plural
-from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.native import faults
 from planc.native.saying import is_on, whole
 from planc.native.tree import Entry, Map, Scalar, Seq, walk
@@ -27,6 +27,7 @@ def check(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
     yield from _precision(root)
     yield from _loss_scale(root)
     yield from _zero(root)
+    yield from _quoted_stage(root, trainer)
     yield from _optimizer(root, trainer)
     yield from _schedule(root)
 
@@ -121,6 +122,20 @@ def _zero(root: Map) -> Iterator[Diagnostic]:
     offload = zero.find("offload_optimizer", "device")
     if stage == 0 and offload is not None and zero.value("offload_optimizer", "device") in ("cpu", "nvme"):
         yield _inert(offload, "`offload_optimizer` needs ZeRO", written, 0, 'set `"stage": 1`, 2 or 3')
+
+
+def _quoted_stage(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
+    """Stage 3 in quotes, which DeepSpeed takes for a number, and who loads the model does not (`HfDeepSpeedConfig`)."""
+    entry = root.find("zero_optimization", "stage")
+    values = (inner.value for each in walk(root) for inner in each.entries)
+    is_filled_in = any(isinstance(value, Scalar) and value.value == "auto" for value in values)
+    if entry is None or root.value("zero_optimization", "stage") != "3":
+        return
+    if trainer in ("hf", "accelerate") or (trainer is None and is_filled_in):
+        fix = Fix("write `3`", (Edit(entry.value.span, "3"),), safe=True)
+        label = "each rank loads the whole model: Transformers looks for the number"
+        message = "`zero_optimization.stage` is a text"
+        yield faults.WRONG_VALUE.at(entry.value.span, message, label, help=("write `3`",), fixes=(fix,))
 
 
 def _of_stage_3(zero: Map, written: Entry | None, stage: int) -> Iterator[Diagnostic]:

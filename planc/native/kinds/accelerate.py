@@ -32,6 +32,14 @@ _STRATEGIES = {
     "HYBRID_SHARD_ZERO2": (2, True), "1": (3, False), "2": (2, False), "3": (0, False), "4": (3, True), "5": (2, True),
 }  # fmt: skip
 
+#: Keys as people write them who know the flags of other launchers, by what they are here.
+_MEANT = {
+    "nnodes": "num_machines", "num_nodes": "num_machines", "node_rank": "machine_rank", "nproc": "num_processes",
+    "nproc_per_node": "num_processes", "num_gpus": "num_processes", "world_size": "num_processes",
+    "master_addr": "main_process_ip", "main_process_addr": "main_process_ip", "master_port": "main_process_port",
+    "precision": "mixed_precision",
+}  # fmt: skip
+
 _STATE_DICTS = {"SHARDED_STATE_DICT": "sharded", "FULL_STATE_DICT": "full"}
 
 
@@ -54,9 +62,8 @@ def read(tree: Tree, options: Options) -> Content:
         return sayer.content()
     found = tuple(settings(root))
     told = {each.primary.span for each in found}  # the table knows less of these
-    sayer.report(
-        *found, *(each for each in check(root, Reader(load_table("accelerate"))) if each.primary.span not in told)
-    )
+    reader = Reader(load_table("accelerate"), version=options.version("accelerate"), meant=_MEANT)
+    sayer.report(*found, *(each for each in check(root, reader) if each.primary.span not in told))
     _cluster(root, sayer)
     word = root.value("mixed_precision")
     if word in ("bf16", "fp16", "fp8"):  # `no` leaves it to the program: the Trainer has its own flags

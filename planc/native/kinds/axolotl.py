@@ -166,7 +166,7 @@ def _memory(root: Map, sayer: Sayer, start: Span) -> None:
 def _shards(root: Map, sayer: Sayer, options: Options) -> None:
     entry = truthy(root, "deepspeed")
     if entry is not None and isinstance(entry.value, Map):
-        reader = Reader(load_table("deepspeed"), ("hf", "accelerate"), version=options.version("deepspeed"))
+        reader = deepspeed.reader_of(("hf", "accelerate"), options.version("deepspeed"))
         sayer.report(*check(entry.value, reader))
         deepspeed.say(entry.value, sayer)
     elif entry is not None and isinstance(entry.value, Scalar) and isinstance(entry.value.value, str):

@@ -19,6 +19,24 @@ _LIKELY = (
     "activation_checkpointing", "flops_profiler", "aio", "tensor_parallel", "compile", "autotuning",
 )  # fmt: skip
 
+#: Keys as people write them who know those of other tools, by what they are here.
+_MEANT = {
+    "zero_stage": "zero_optimization.stage", "stage": "zero_optimization.stage",
+    "offload_optimizer_device": "zero_optimization.offload_optimizer.device",
+    "offload_param_device": "zero_optimization.offload_param.device",
+    "offload_optimizer_nvme_path": "zero_optimization.offload_optimizer.nvme_path",
+    "offload_param_nvme_path": "zero_optimization.offload_param.nvme_path",
+    "zero3_save_16bit_model": "zero_optimization.stage3_gather_16bit_weights_on_model_save",
+    "optimizer.params.learning_rate": "optimizer.params.lr", "optimizer.lr": "optimizer.params.lr",
+    "optimizer.params.epsilon": "optimizer.params.eps", "optimizer.name": "optimizer.type",
+    "scheduler.params.warmup_steps": "scheduler.params.warmup_num_steps",
+    "scheduler.params.total_steps": "scheduler.params.total_num_steps",
+    "max_grad_norm": "gradient_clipping", "clip_grad": "gradient_clipping", "grad_clip": "gradient_clipping",
+    "micro_batch_size": "train_micro_batch_size_per_gpu", "global_batch_size": "train_batch_size",
+    "per_device_train_batch_size": "train_micro_batch_size_per_gpu",
+    "bf16_enabled": "bf16.enabled", "fp16_enabled": "fp16.enabled",
+}  # fmt: skip
+
 #: Its optimizers, as the language calls them.
 _OPTIMIZERS = {
     "adam": "adamw", "adamw": "adamw", "fusedadam": "adamw", "cpuadam": "adamw", "lion": "lion", "muon": "muon",
@@ -58,14 +76,21 @@ def read(tree: Tree, options: Options) -> Content:
     if root is None:
         return sayer.content()
     version, stops = options.version("deepspeed"), options.trainer in ("hf", "accelerate")
-    reader = Reader(load_table("deepspeed"), _RESOLVERS[options.trainer], version=version, auto_stops=stops)
-    # Of a gradient norm beside the parameters of an optimizer the settings tell more.
-    sayer.report(*(found for found in check(root, reader) if found.primary.span.text != '"max_grad_norm"'))
+    reader = Reader(
+        load_table("deepspeed"), _RESOLVERS[options.trainer], version=version, auto_stops=stops, meant=_MEANT
+    )
+    norm = root.find("optimizer", "params", "max_grad_norm")  # of which the settings tell more
+    sayer.report(*(found for found in check(root, reader) if norm is None or found.primary.span != norm.key.span))
     sayer.report(*settings(root, options.trainer))
     say(root, sayer)
     if options.trainer in (None, "deepspeed"):
         _assume_accumulation(root, sayer)
     return sayer.content()
+
+
+def reader_of(resolvers: tuple[str, ...], version: str | None, auto_stops: bool = False) -> Reader:
+    """How the keys of a DeepSpeed configuration are judged, wherever it stands."""
+    return Reader(load_table("deepspeed"), resolvers, version=version, auto_stops=auto_stops, meant=_MEANT)
 
 
 def _assume_accumulation(root: Map, sayer: Sayer) -> None:
@@ -132,7 +157,8 @@ def _zero(root: Map, sayer: Sayer) -> None:
         return
     stage = zero.value("stage")
     _number(sayer, "shard.stage", zero.find("stage"))
-    _number(sayer, "shard.bucket", zero.find("reduce_bucket_size"))
+    if stage != 0 and zero.find("stage") is not None:  # without shards nothing is reduced in buckets of this size
+        _number(sayer, "shard.bucket", zero.find("reduce_bucket_size"))
     if stage == 3:
         _number(sayer, "shard.secondary_size", zero.find("zero_hpz_partition_size"))
     for key, path in (("offload_optimizer", "offload.optimizer"), ("offload_param", "offload.weights")):

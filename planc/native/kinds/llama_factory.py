@@ -59,7 +59,11 @@ def _table() -> Table:
     """Its own keys, and those of the Trainer's arguments in the releases of transformers that it runs with."""
     own, trainer = load_table("llama-factory"), load_table("transformers")
     keys = {name: {part: row[part] for part in row if part not in _OLD} for name, row in trainer.keys.items()}
-    gone = {name: row for name, row in trainer.removed.items() if not precedes(_OLDEST, row.get("since", "0"))}
+    gone = {  # `of`: whose releases `since` counts
+        name: {**row, "of": "transformers"}
+        for name, row in trainer.removed.items()
+        if not precedes(_OLDEST, row.get("since", "0"))
+    }
     still: dict[str, Key] = {name: {} for name in trainer.removed if name not in gone}
     return own._replace(keys={**still, **keys, **own.keys}, removed={**gone, **own.removed})
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.native import faults
-from planc.native.keys import Reader, check
+from planc.native.keys import Reader, check, folded
 from planc.native.kind import Content, Kind, Options
 from planc.native.kinds import _torchtitan_faults as trainer
 from planc.native.saying import Sayer, number, quoted, whole
@@ -58,7 +58,7 @@ def read(tree: Tree, options: Options) -> Content:
     if root is None:
         return sayer.content()
     sizes = trainer.degrees(root)
-    sayer.report(*_keys(root), *trainer.check(root, sizes))
+    sayer.report(*folded(_keys(root, options), "torchtitan 0.2.2"), *trainer.check(root, sizes))
     # The file is of a release that reads TOML; what planc knows of these is true of the last one.
     sayer.assume("versions.torchtitan", '"0.2.2"', Span(tree.source, 0, 0), "torchtitan")
     _layout(root, sizes, sayer)
@@ -72,11 +72,11 @@ def read(tree: Tree, options: Options) -> Content:
     return sayer.content()
 
 
-def _keys(root: Map) -> Iterator[Diagnostic]:
+def _keys(root: Map, options: Options) -> Iterator[Diagnostic]:
     """Faults of keys. A class of the user's own may have further ones, and tells of those that the table has."""
     own = root.value("job", "custom_config_module") or root.value("experimental", "custom_args_module")
     table = load_table("torchtitan")
-    for found in check(root, Reader(table)):
+    for found in check(root, Reader(table, version=options.version("torchtitan"))):
         unknown = found.code in (faults.UNKNOWN_KEY.code, faults.MISPLACED_KEY.code)
         if not (own and unknown and not found.fixes):
             yield found

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.diagnostics.names import slip
 from planc.native import faults
-from planc.native.keys import Reader, check
+from planc.native.keys import Reader, check, folded
 from planc.native.kind import Content, Kind, Options
 from planc.native.kinds import _deepspeed_checks, deepspeed
 from planc.native.kinds import _transformers_checks as checks
@@ -40,6 +40,9 @@ _COURSES = {
     "inverse_sqrt": "inverse-sqrt",
 }  # fmt: skip
 
+#: Letters of a name that stands for a longer one, and those that it may lack: `ing`.
+_TELLING, _ENDING = 10, 3
+
 _WITHHELD = ("parallel.pipeline", "pipeline", "recompute", "shard", "offload", "dataset", "adapter", "schedule")
 
 
@@ -60,7 +63,7 @@ def read(tree: Tree, options: Options) -> Content:
     if root is None:
         return sayer.content()
     reader = Reader(load_table("transformers"), version=options.version("transformers"))
-    sayer.report(*_sure(check(root, reader), reader))
+    sayer.report(*folded(_sure(check(root, reader), reader), reader.consumer))
     sayer.report(*checks.check(root))
     say(root, sayer, options)
     return sayer.content()
@@ -74,10 +77,17 @@ def _sure(found: Iterable[Diagnostic], reader: Reader) -> Iterator[Diagnostic]:
     """
     for each in found:
         if each.code == faults.UNKNOWN_KEY.code:
-            if slip(each.primary.span.text.strip("\"'"), reader.table.keys) is not None:
+            if _is_meant(each.primary.span.text.strip("\"'"), reader.table.keys):
                 yield each._replace(severity=Severity.WARNING)
         elif each.code != faults.RENAMED_KEY.code or reader.version is not None:
             yield each
+
+
+def _is_meant(name: str, keys: Iterable[str]) -> bool:
+    """Whether a name is a slip of an argument's, or all of one but its last letters, as `gradient_checkpoint`."""
+    if slip(name, keys) is not None:
+        return True
+    return _TELLING <= len(name) and any(key.startswith(name) and len(key) <= len(name) + _ENDING for key in keys)
 
 
 def say(root: Map, sayer: Sayer, options: Options, is_whole: bool = True) -> None:
@@ -179,8 +189,7 @@ def _deepspeed(root: Map, sayer: Sayer, options: Options) -> None:
     if entry is None:
         return
     if isinstance(entry.value, Map):
-        version = options.version("deepspeed")
-        reader = Reader(load_table("deepspeed"), ("hf", "accelerate"), version=version, auto_stops=True)
+        reader = deepspeed.reader_of(("hf", "accelerate"), options.version("deepspeed"), auto_stops=True)
         sayer.report(*check(entry.value, reader), *_deepspeed_checks.check(entry.value, "hf"))
         deepspeed.say(entry.value, sayer)
     elif isinstance(entry.value, Scalar) and isinstance(entry.value.value, str) and entry.value.value:

@@ -164,6 +164,22 @@ def test_a_removed_key_is_none_of_a_release_that_has_it() -> None:
     assert [each.severity for each in reported(text)] == [Severity.WARNING]
 
 
+def test_how_to_state_an_earlier_release_is_told_where_none_is_stated() -> None:
+    text = changed({"sparse_attention": {"mode": "fixed"}})
+    (found,) = reported(text)
+    assert found.help == ("remove the key", "or state an earlier release: `--set versions.deepspeed=...`")
+    (found,) = reported(text, settings=('versions.deepspeed = "0.19.8"',))
+    assert found.help == ("remove the key",)
+
+
+def test_an_old_flag_is_mended_to_the_object_that_it_stands_for() -> None:
+    (found,) = reported(changed({"zero_optimization.offload_optimizer": None, "zero_optimization.cpu_offload": True}))
+    (fix,) = found.fixes
+    assert (fix.safe, [edit.text for edit in fix.edits]) == (True, ['"offload_optimizer": {"device": "cpu"}'])
+    off = changed({"zero_optimization.offload_optimizer": None, "zero_optimization.cpu_offload": False})
+    assert reported(off) == ()
+
+
 def test_a_norm_among_the_parameters_stops_who_has_deepspeed_make_the_optimizer() -> None:
     text = changed({"optimizer.params.max_grad_norm": 1.0})
     assert [each.severity for each in reported(text)] == [Severity.WARNING]
