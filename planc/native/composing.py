@@ -90,7 +90,7 @@ def compose(
     chosen: dict[str, Said] = {}
     for each in said:
         known = chosen.get(each.path)
-        if known is None or (known.assumed and not each.assumed) or (each.wins and not known.wins):
+        if known is None or (known.assumed and not each.assumed) or (each.leads and not known.leads):
             chosen[each.path] = each
     writer = _Writer(remarks)
     for used in parts.uses:

@@ -24,6 +24,7 @@ class Said(NamedTuple):
     plain: the file writes the same text for this value as the language does: an edit of one is one of the other.
     assumed: the file leaves it out, and this is the consumer's own default; `key` names what was left out.
     wins: the consumer takes this one, whatever other files say: a command line over its configuration.
+    over: the kind of file over which alone it does so.
     """
 
     path: str
@@ -34,6 +35,12 @@ class Said(NamedTuple):
     plain: bool = False
     assumed: bool = False
     wins: bool = False
+    over: str = ""
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is taken over what others say."""
+        return self.wins or bool(self.over)
 
     @property
     def follows(self) -> bool:

@@ -8,7 +8,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults, held
 from planc.native.kind import Content, Recognised, Said
 from planc.native.tree import Map, Node, Seq
-from planc.source import Span
+from planc.source import Source, Span
 
 
 def check(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[Diagnostic]:
@@ -19,7 +19,8 @@ def check(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[
     for file in files:
         for root in file.tree.roots:
             names.update(_names(root, ()))
-    yield from _disagreements([each for content in contents for each in content.said], names)
+    kinds = {file.tree.source: file.kind.name for file in files}
+    yield from _disagreements([each for content in contents for each in content.said], names, kinds)
     yield from _clipping(files, contents)
     yield from held.check({file.kind.name: file.tree.root for file in files if file.tree.root is not None})
 
@@ -42,14 +43,19 @@ def _names(node: Node, path: tuple[str, ...]) -> Iterator[tuple[Span, str]]:
             todo.extend((item, above) for item in at.items)
 
 
-def _disagreements(said: Sequence[Said], names: dict[Span, str]) -> Iterator[Diagnostic]:
-    """Fields of which two files say different things; of what one file says twice, its kind tells."""
+def _disagreements(said: Sequence[Said], names: dict[Span, str], kinds: dict[Source, str]) -> Iterator[Diagnostic]:
+    """Fields of which two files say different things; of what one file says twice, its kind tells.
+
+    kinds: of each file.
+    """
     first: dict[str, Said] = {}
     for each in sorted(said, key=lambda each: each.assumed):
         known = first.setdefault(each.path, each)
         if known is each or known.assumed or known.wins or each.wins:
             continue
         if known.entry.source is each.entry.source or _alike(known.text, each.text):
+            continue
+        if each.over == kinds.get(known.entry.source, "?") or known.over == kinds.get(each.entry.source, "?"):
             continue
         one, other = names.get(known.entry, known.key), names.get(each.entry, each.key)
         if each.assumed:
