@@ -10,18 +10,16 @@ from planc.facts.engine import engines
 from planc.facts.facts import Facts
 from planc.plan import faults
 from planc.plan.candidates import Choices
-from planc.plan.emission import Targets
 from planc.plan.house import House
 from planc.plan.model import Choice, Located, Plan, Record, Unknown
 from planc.plan.overrides import NAME as SETTINGS
 from planc.plan.resolve import resolve
-from planc.plan.schema import Field
 from planc.plan.scope import Load, Made
 from planc.rules import all_rules
 from planc.rules._policies import lacking
 from planc.rules.rule import Rule
 from planc.source import Source, Span
-from planc.targets import load_target, target_names
+from planc.targets import known_targets, load_target
 from planc.targets.target import EmittedFile
 
 #: The rules that speak for a policy's: the last related place is the rule that the policy has.
@@ -59,7 +57,7 @@ def analyse(
     `made` holds the files that were read before, for a caller that analyses many files one by one with one `load`.
     `house` is what holds for every plan without being written in it.
     """
-    plans, parts, choices, found = resolve(sources, load, Targets(target_names(), _options), settings, made, house)
+    plans, parts, choices, found = resolve(sources, load, known_targets(), settings, made, house)
     diagnostics = list(found)
     skipped: list[Skipped] = []
     rules = all_rules()
@@ -107,10 +105,6 @@ def _without_edits_of_settings(diagnostic: Diagnostic) -> Diagnostic:
     """The diagnostic with the fixes of files alone: a value of the command line stands in none."""
     fixes = (fix for fix in diagnostic.fixes if all(edit.span.source.name != SETTINGS for edit in fix.edits))
     return diagnostic._replace(fixes=tuple(fixes))
-
-
-def _options(name: str) -> tuple[Field, ...]:
-    return load_target(name).options
 
 
 def _every(plan: Plan) -> tuple[Facts, ...]:

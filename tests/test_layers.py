@@ -52,7 +52,7 @@ WORLDLY = {
     "planc/__main__.py": "hands the exit status to the system",
     "planc/resources.py": "finds the data files that planc ships",
     "planc/rules/__init__.py": "lists its own folder, which is the list of rules",
-    "planc/targets/__init__.py": "lists its own folder, which is the list of targets",
+    "planc/plan/target_names.py": "lists the folder of the targets, which is the list of their names",
     "planc/native/kinds/__init__.py": "lists its own folder, which is the list of kinds",
     "planc/syntax/build_tables.py": "runs when the package is built, and writes a file then",
 }

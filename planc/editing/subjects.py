@@ -8,14 +8,13 @@ from planc.compiler import plan_facts
 from planc.editing.linking import Key, Linked, copied
 from planc.explanation import field_of, value_text
 from planc.facts.facts import FACTS
-from planc.plan.emission import Targets
 from planc.plan.evaluate import FAULTY
 from planc.plan.model import Located, Origin, Plan, Record, Unknown
 from planc.plan.resolve import resolve
 from planc.plan.scope import Load, Made
 from planc.plan.units import POWER
 from planc.source import Span
-from planc.targets import load_target, target_names
+from planc.targets import known_targets
 
 #: What is shown of each kind of block: fields of the plan and derived numbers.
 _SHOWN: dict[str, tuple[str, ...]] = {
@@ -48,7 +47,7 @@ def subject_of(linked: Linked, key: Key, load: Load) -> Plan | None:
     # A template is looked at as the plan that it would be.
     shown = block._replace(kind="plan") if kind == "template" else block
     made: Made = {(source, True): copied(linked.scope, (shown,))}
-    found = resolve((source,), load, Targets(target_names(), lambda name: load_target(name).options), (), made)
+    found = resolve((source,), load, known_targets(), (), made)
     plans = (*found.plans, *found.parts)
     return plans[0] if plans else None
 

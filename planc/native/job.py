@@ -20,12 +20,11 @@ from planc.plan.house import House
 from planc.plan.instance import Partial
 from planc.plan.model import Plan
 from planc.plan.resolve import resolve
-from planc.plan.schema import Field
 from planc.plan.scope import Load
 from planc.rules import all_rules
 from planc.source import Span
 from planc.syntax import nodes
-from planc.targets import load_target, target_names
+from planc.targets import known_targets, load_target
 
 
 class Beside(NamedTuple):
@@ -97,7 +96,7 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     withheld = frozenset.intersection(*(frozenset(kind.withheld) for kind in kinds)) if kinds else frozenset()
     withheld = withheld.union(*(content.withheld for content in contents))
     partial = Partial(withheld, beside.world)
-    targets = Targets(target_names(), _options)
+    targets = known_targets()
     resolved = resolve((composed.source,), load, targets, beside.settings, None, house, partial)
     found.extend(_against_cluster(said, load, beside, targets))
     way = Way(composed, {file.tree.source: _format(file) for file in given}, given[0].tree.source)
@@ -208,7 +207,3 @@ def targets_of(files: Sequence[Recognised], contents: Sequence[Content]) -> tupl
 def _format(file: Recognised) -> str:
     """How a file writes a setting: as its format does, and a script as an option."""
     return "shell" if file.kind.name == "shell" else file.tree.format
-
-
-def _options(name: str) -> tuple[Field, ...]:
-    return load_target(name).options

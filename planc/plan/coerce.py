@@ -12,6 +12,7 @@ from planc.plan.model import Unknown
 from planc.plan.naming import for_certain, instead
 from planc.plan.null import is_null, null_for_none
 from planc.plan.schema import Type
+from planc.plan.target_names import target_names
 from planc.plan.units import BANDWIDTH, BYTES, CURRENCIES, EXAMPLES, PLAIN, UNITS, Amount, Dimension, name_of
 from planc.source import Span
 from planc.syntax import nodes
@@ -35,8 +36,10 @@ def coerce(node: Any, want: Type, env: Env) -> Any:
         return FAULTY
     if want.form == "list":
         return _list(node, want, env)
-    if want.form in ("word", "target"):
+    if want.form == "word":
         return _word(node, want, env)
+    if want.form == "target":
+        return _word(node, want._replace(words=target_names()), env)
     if want.form in ("text", "version"):
         return _text(node, want, env)
     if want.form == "flag" or (want.flag and _is_nearly_flag(node)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planc.diagnostics.amounts import either
@@ -15,7 +15,7 @@ from planc.plan.instance import Instance
 from planc.plan.model import Choice, Located, Origin, PolicyRule, Record, Unknown
 from planc.plan.naming import instead
 from planc.plan.policies import policy_rules
-from planc.plan.schema import TARGET_ALIASES, TRAINERS, Field
+from planc.plan.schema import Field
 from planc.plan.scope import Scope, lookup
 from planc.plan.shape import BROKEN, NOWHERE, Shape, head_of
 from planc.source import Span
@@ -23,10 +23,17 @@ from planc.syntax import nodes
 
 
 class Targets(NamedTuple):
-    """The targets that can be emitted: their names, and a function from a name to the options that it takes."""
+    """The targets that can be emitted: their names, and what a plan has to know of each.
 
-    names: tuple[str, ...]
-    options: Callable[[str], tuple[Field, ...]]
+    options: those that a target of a name takes; gradients: the dtype of a trainer's gradients by default (`weights`:
+    that of the matrix products), empty for what trains nothing; aliases: what people call targets, asked for an
+    unknown name only.
+    """
+
+    names: tuple[str, ...] = ()
+    options: Callable[[str], tuple[Field, ...]] = lambda name: ()
+    gradients: Callable[[str], str] = lambda name: ""
+    aliases: Callable[[], Mapping[str, tuple[str, ...]]] = dict
 
 
 def rules_of(instance: Instance, always: Sequence[tuple[Scope, nodes.Block]]) -> tuple[PolicyRule, ...]:
@@ -69,7 +76,7 @@ def targets_of(instance: Instance, known: Targets) -> tuple[Choice, ...]:
             continue
         places[head.text] = head.span
         if head.text not in known.names:
-            instance.report(_unknown_target(head, known.names))
+            instance.report(_unknown_target(head, known))
             continue
         fields = {field.name: field for field in known.options(head.text)}
         shape = Shape(head.text, head.text, head.span, fields, {}, (), False)
@@ -87,16 +94,13 @@ def emitted(emit: Located, choices: tuple[Choice, ...]) -> Located:
     return emit
 
 
-def gradients_of(instance: Instance, precision: Any, emit: Located, choices: tuple[Choice, ...]) -> Any:
+def gradients_of(instance: Instance, precision: Any, emit: Located, choices: tuple[Choice, ...], known: Targets) -> Any:
     """The dtype of gradients where it is not written: as the trainers in `emit` have it, else the compute dtype."""
     compute = precision.word if precision.word in ("fp32", "fp16") else "bf16"
     if isinstance(emit.value, Unknown):
         return emit.value
-    dtypes = {
-        choice.name: compute if TRAINERS[choice.name] == "weights" else TRAINERS[choice.name]
-        for choice in choices
-        if choice.name in TRAINERS
-    }
+    by_default = {choice.name: known.gradients(choice.name) for choice in choices}
+    dtypes = {name: compute if dtype == "weights" else dtype for name, dtype in by_default.items() if dtype}
     if 1 < len(set(dtypes.values())):
         shown = " and ".join(f"{name} in {dtype}" for name, dtype in dtypes.items())
         message = "the emitted trainers accumulate gradients in different dtypes"
@@ -119,9 +123,10 @@ def _option(instance: Instance, shape: Shape, field: Field) -> Located:
     return Located(coerce(slot.value, field.type, instance.env(slot)), slot.span, slot.origin, slot.entry)
 
 
-def _unknown_target(head: nodes.Name, names: tuple[str, ...]) -> Diagnostic:
-    called = TARGET_ALIASES.get(head.text.lower().replace("_", "-"), ())
-    near = tuple(name for name in called if name in names) or all_nearest(head.text, sorted(names))
+def _unknown_target(head: nodes.Name, known: Targets) -> Diagnostic:
+    names = known.names
+    called = known.aliases().get(head.text.lower().replace("_", "-"), ())
+    near = called or all_nearest(head.text, sorted(names))
     return faults.UNKNOWN_TARGET.at(
         head.span,
         f"unknown target `{head.text}`",

@@ -10,7 +10,8 @@ from functools import cache
 from typing import NamedTuple
 
 from planc.diagnostics.names import nearest, slip
-from planc.plan.schema import SECTIONS, TARGET_BLOCKS, WRITTEN_OTHERWISE, Field
+from planc.plan.schema import SECTIONS, WRITTEN_OTHERWISE, Field
+from planc.plan.target_names import is_target_block
 
 #: A name that may mean more fields than this is left without a guess.
 _MOST = 3
@@ -45,7 +46,7 @@ def advice(kind: str, word: str) -> tuple[str, ...]:
     name = _folded(word)
     if kind in _index().variants and name in _SETTINGS_KEYS:
         return (f"its fields stand in `{kind}` itself",)
-    if kind in ("plan", "template") and word in TARGET_BLOCKS:
+    if kind in ("plan", "template") and is_target_block(word):
         return (f"a target stands in `emit`: `emit = [{word}]`, or `emit = [{word} {{ ... }}]` with options",)
     found = meant(kind, word)
     if not found:
@@ -61,7 +62,7 @@ def advice(kind: str, word: str) -> tuple[str, ...]:
 def of_the_job(target: str, word: str, value: str) -> tuple[str, ...]:
     """Help for an option that a target does not have and `launch` has for it, as `partition` of Slurm."""
     types = {field.name: field.type for field in SECTIONS["launch"]}
-    due = types[target] if target in TARGET_BLOCKS and target in types else None
+    due = types[target] if target in types and is_target_block(target) else None
     if due is None or (due.form != "map" and word not in {field.name for field in SECTIONS[target]}):
         return ()
     shown = f'"{value}"' if due.form == "map" and '"' not in value else value

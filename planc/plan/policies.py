@@ -15,9 +15,10 @@ from planc.plan.judgeable import can_be_broken
 from planc.plan.model import Part, PolicyRule, Unknown
 from planc.plan.naming import instead
 from planc.plan.null import is_null, null_for_none
-from planc.plan.schema import APPROXIMATE, DERIVED, TARGETS, Field, Type
+from planc.plan.schema import APPROXIMATE, DERIVED, Field, Type
 from planc.plan.scope import Report
 from planc.plan.shape import BROKEN, Shape, fields_of
+from planc.plan.target_names import target_names
 from planc.plan.units import MONEY, PLAIN, Amount, Dimension, money_kinds
 from planc.syntax import nodes
 
@@ -267,7 +268,7 @@ def typed_value(value: Any, kind: Type) -> Val:
         inner = typed_value(None, kind.item)
         return Val(value, "list", inner.dimension, inner.words, item="" if inner.form == "any" else inner.form)
     if kind.form == "target":
-        return Val(value, "word", words=TARGETS)
+        return Val(value, "word", words=target_names())
     if kind.form == "reference":
         return Val(value, "name")
     return Val(value, {"flag": "flag", "text": "text", "version": "version"}.get(kind.form, "record"))

@@ -13,8 +13,9 @@ from planc.diagnostics.diagnostic import Edit, Fix
 from planc.diagnostics.names import all_nearest
 from planc.plan.meant import home_of, meant
 from planc.plan.naming import instead
-from planc.plan.schema import SECTIONS, TARGET_BLOCKS, WRITTEN_OTHERWISE, Field
+from planc.plan.schema import SECTIONS, WRITTEN_OTHERWISE, Field
 from planc.plan.shape import Shape
+from planc.plan.target_names import is_target_block
 from planc.source import Span
 from planc.syntax import nodes
 
@@ -32,7 +33,7 @@ def renamed_field(shape: Shape, entry: Any, key: nodes.Name, body: nodes.Body) -
 
     if shape.kind not in SECTIONS:
         return _all(all_nearest(key.text, shape.fields), renamed)
-    if key.text in TARGET_BLOCKS and shape.kind == "plan":
+    if shape.kind == "plan" and is_target_block(key.text):
         return ()
     home = home_of(shape.kind)
     prefix = f"{home}." if home else ""

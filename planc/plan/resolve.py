@@ -102,7 +102,7 @@ def _plan(
     precision = fields["precision"].value
     if isinstance(precision, Record) and precision.fields["gradients"].value is None:
         gradients = precision.fields["gradients"]
-        dtype = gradients_of(instance, precision, fields["emit"], chosen)
+        dtype = gradients_of(instance, precision, fields["emit"], chosen, targets)
         settled = {**precision.fields, "gradients": gradients._replace(value=dtype)}
         fields["precision"] = fields["precision"]._replace(
             value=Record(precision.kind, precision.word, precision.span, settled)

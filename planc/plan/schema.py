@@ -481,14 +481,6 @@ SECTIONS: dict[str, tuple[Field, ...]] = {
 #: Kinds of block, in the order in which messages list them.
 KINDS = ("gpu", "cluster", "model", "policy", "plan", "template")
 
-#: Trainers that a plan may emit: name -> dtype of gradients by default
-#: ("weights": that of the matrix products). Launchers are not among them.
-TRAINERS: dict[str, str] = {
-    "deepspeed": "weights", "accelerate": "weights", "transformers": "weights", "fsdp2": "weights",
-    "megatron": "fp32", "megatron-bridge": "fp32", "torchtitan": "fp32",
-    "nanotron": "fp32", "gpt-neox": "weights", "lightning": "weights",
-}  # fmt: skip
-
 #: Other names of fields whose value is written differently here: what to know about it.
 WRITTEN_OTHERWISE: dict[str, str] = {
     "untie_embeddings_and_output_weights": "it says the opposite: write `tied = false`",
@@ -540,26 +532,6 @@ WRITTEN_OTHERWISE: dict[str, str] = {
     "tensorboard": "write `log { to = [tensorboard] }`",
     "wandb": "write `log { to = [wandb] }`",
 }
-
-#: Every target of the language: what a rule may look for in `emit`.
-TARGETS = (
-    *TRAINERS, "torchrun", "deepspeed-launcher", "slurm", "kubernetes", "env", "ray-train", "skypilot", "torchx",
-)  # fmt: skip
-
-#: What people call a target, or what it writes for: the targets that may be meant.
-TARGET_ALIASES: dict[str, tuple[str, ...]] = {
-    "k8s": ("kubernetes",), "kube": ("kubernetes",), "kubeflow": ("kubernetes",), "pytorchjob": ("kubernetes",),
-    "sbatch": ("slurm",), "srun": ("slurm",), "sky": ("skypilot",), "ray": ("ray-train",),
-    "torch": ("torchrun", "fsdp2"), "pytorch": ("torchrun", "fsdp2"), "ddp": ("torchrun", "accelerate"),
-    "fsdp": ("fsdp2", "accelerate"), "hf": ("transformers", "accelerate"), "huggingface": ("transformers", "accelerate"),
-    "trainer": ("transformers",), "ds": ("deepspeed",), "zero": ("deepspeed",), "titan": ("torchtitan",),
-    "neox": ("gpt-neox",), "mcore": ("megatron",), "megatron-lm": ("megatron",), "bridge": ("megatron-bridge",),
-    "nemo": ("megatron-bridge",), "pl": ("lightning",), "pytorch-lightning": ("lightning",),
-    "environment": ("env",), "dotenv": ("env",),
-}  # fmt: skip
-
-#: Targets for which nobody takes a block of their name: `env { ... }` is `launch.env`.
-TARGET_BLOCKS = frozenset(TARGETS) - {"env"}
 
 _AXES = ("tensor", "context", "expert", "pipeline", "data", "shard")
 

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 from importlib import import_module
 
+from planc.plan.emission import Targets
+from planc.plan.model import Choice, Plan
+from planc.plan.target_names import target_names
 from planc.targets.target import Target
 
-_NOT_TARGETS = ("__init__", "target")
-
-
-def target_names() -> tuple[str, ...]:
-    """Names of the targets that this version writes, sorted. A helper's file name starts with an underscore."""
-    stems = {
-        os.path.splitext(file)[0] for file in os.listdir(os.path.dirname(__file__)) if file.endswith((".py", ".pyc"))
-    }
-    return tuple(
-        sorted(stem.replace("_", "-") for stem in stems if stem not in _NOT_TARGETS and not stem.startswith("_"))
-    )
+__all__ = ["emitted_targets", "known_targets", "load_target", "target_names"]
 
 
 def load_target(name: str) -> Target:
     """The target of a name that `target_names` lists."""
     target: Target = import_module(f"planc.targets.{name.replace('-', '_')}").TARGET
     return target
+
+
+def known_targets() -> Targets:
+    """The targets, as a plan is resolved with them."""
+    return Targets(
+        target_names(), lambda name: load_target(name).options, lambda name: load_target(name).gradients, _aliases
+    )
+
+
+def emitted_targets(plan: Plan) -> Iterator[tuple[Choice, Target]]:
+    """The targets that a plan emits, each as it stands there and as it is."""
+    return ((choice, load_target(choice.name)) for choice in plan.targets)
+
+
+def _aliases() -> dict[str, tuple[str, ...]]:
+    """What people call targets: the targets that each may mean."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in target_names():
+        for alias in load_target(name).aliases:
+            found[alias] = (*found.get(alias, ()), name)
+    return found

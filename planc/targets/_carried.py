@@ -14,16 +14,9 @@ from planc.diagnostics.diagnostic import Diagnostic, Fault
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.source import Span
-from planc.targets import load_target
+from planc.targets import emitted_targets, load_target, target_names
 from planc.targets._launch import choice_of, option, written
 from planc.targets._record import record_files
-
-#: Trainers whose script calls torchrun on each node, with the trainer's own flags or file.
-OWN_SCRIPT = ("megatron", "megatron-bridge", "torchtitan", "nanotron")
-LAUNCHERS = ("torchrun", "accelerate", *OWN_SCRIPT)
-
-#: Trainers that start all nodes from one of them, by ssh.
-_FROM_ONE_NODE = ("gpt-neox",)
 
 PORT = 29500  # torchrun's own default
 WAIT = 1800  # seconds for the slowest node to fetch its image
@@ -45,7 +38,7 @@ class Carried(NamedTuple):
 
 def own_launchers(plan: Plan) -> tuple[str, ...]:
     """The trainers of the plan that have a script with their flags in it."""
-    return tuple(choice.name for choice in plan.targets if choice.name in OWN_SCRIPT)
+    return tuple(choice.name for choice, target in emitted_targets(plan) if target.start.own and target.start.node)
 
 
 def launcher_of(plan: Plan, target: str) -> str:
@@ -56,15 +49,27 @@ def launcher_of(plan: Plan, target: str) -> str:
     return "accelerate" if plan.emits("accelerate") and not plan.emits("torchrun") else "torchrun"
 
 
+def needs_script(plan: Plan, target: str) -> bool:
+    """Whether `launch.script` has to name the program: some trainers start one of their own."""
+    start = load_target(launcher_of(plan, target)).start
+    return not start.own or bool(start.program)
+
+
 def check_launcher(plan: Plan, target: str, fault: Fault, nodes: str) -> Iterator[Diagnostic]:
     """A trainer whose settings would reach no program; `nodes` is what starts the script, as in `pods`."""
     launcher, own = launcher_of(plan, target), own_launchers(plan)
+    if not load_target(launcher).start.node:
+        known = (f"`{name}`" for name in target_names() if load_target(name).start.node)
+        notes = (f"those that do are {', '.join(known)}",)
+        message = f"`{launcher}` does not start the ranks of a node"
+        yield fault.at(span_of_option(plan, target, "launcher"), message, "no such launcher", notes=notes)
+        return
     if launcher != "torchrun" and not plan.emits(launcher):
         help = (f"emit `{launcher}` too",)
         yield fault.at(span_of_option(plan, target, "launcher"), f"`{launcher}` is not emitted", help=help)
         return
-    for choice in plan.targets:
-        if choice.name in _FROM_ONE_NODE or (choice.name in OWN_SCRIPT and choice.name != launcher):
+    for choice, each in emitted_targets(plan):
+        if each.start.own and (not each.start.node or choice.name != launcher):
             message = f"{nodes} do not start the command of `{choice.name}`"
             label = f"they start that of `{launcher}`" if own else "its flags would reach no program"
             help = (f"emit `{choice.name}` in another plan",)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
-from planc.targets._launch import NUMBERLESS, for_all_nodes, is_unset
+from planc.targets import emitted_targets
+from planc.targets._launch import for_all_nodes, is_unset
 
 #: A global batch of so many times the plan's is another run, and no help.
 _MOST = 100
@@ -27,7 +28,7 @@ def why_not_elastic(plan: Plan, facts: Facts) -> Reason | None:
     Each rank holds the whole model, a replica lies on one node, and the samples of a step are a multiple of those that
     the ranks take at once, so that the program reaches `batch.global` by other accumulation steps.
     """
-    if any(choice.name not in NUMBERLESS for choice in plan.targets):
+    if any(not each.start.any_nodes for _, each in emitted_targets(plan)):
         return Reason(*for_all_nodes(plan), ("emit `torchrun` alone, or remove `min_nodes`",))
     gpus, micro, total = facts["cluster.gpus_per_node"], facts["batch.micro"], facts["batch.global"]
     replica = facts["parallel.tensor"] * facts["parallel.pipeline"] * facts["parallel.context"]

@@ -10,8 +10,8 @@ from planc.diagnostics.amounts import either
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Choice, Plan, Record, Unknown
-from planc.plan.schema import TRAINERS
 from planc.source import Span
+from planc.targets import emitted_targets, load_target
 from planc.targets._environment import environment, script_values
 from planc.targets._faults import (
     CONTAINER,
@@ -23,21 +23,6 @@ from planc.targets._faults import (
     UNSETTABLE_VARIABLE,
     VENV,
 )
-
-#: Targets that start the program themselves; pods and other machines run a trainer's own script (PLN992, 994, 996).
-_STARTERS = frozenset(("accelerate", "deepspeed-launcher", "ray-train", "slurm", "torchrun"))
-
-#: Targets whose files say nothing that depends on the number of nodes.
-NUMBERLESS = ("env", "torchrun")
-
-#: Trainers that come with a program: what a checkout calls it.
-_PROGRAMS = {
-    "megatron": "pretrain_gpt.py", "nanotron": "run_train.py", "gpt-neox": "train.py",
-    "megatron-bridge": "scripts/training/run_recipe.py",
-}  # fmt: skip
-
-#: Trainers beside which a starter is refused, with a script as without one.
-_START_ALONE = ("gpt-neox", "megatron-bridge", "nanotron", "torchtitan")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -59,15 +44,6 @@ _OF_THE_NODE = frozenset(("NODE_RANK", "SLURM_NODEID", "SLURM_PROCID", "SLURM_LO
 
 #: Names of the node itself: nodes that meet there each meet alone.
 _LOOPBACK = re.compile(r"localhost(\..*)?|127\..*|::1|0\.0\.0\.0", re.IGNORECASE)
-
-#: Targets that start the container of the plan; a script beside theirs is for use inside it.
-_START_CONTAINERS = ("kubernetes", "skypilot", "slurm", "torchx")
-
-#: Targets that compile a module which the program imports, and Python has to find.
-_COMPILE_MODULES = ("fsdp2", "lightning")
-
-#: Targets whose files or environment carry the timeout of collectives.
-_CARRY_TIMEOUT = (*(name for name in TRAINERS if name != "accelerate"), "ray-train")
 
 
 def written(plan: Record, path: str) -> Any:
@@ -111,7 +87,9 @@ def bare_starter(plan: Plan, *passing: str) -> str | None:
 
     passing: launchers that pass it as well.
     """
-    return next((choice.name for choice in plan.targets if choice.name in _STARTERS - {*passing}), None)
+    return next(
+        (choice.name for choice, each in emitted_targets(plan) if each.start.bare and choice.name not in passing), None
+    )
 
 
 def starting_path(plan: Plan) -> str:
@@ -121,7 +99,7 @@ def starting_path(plan: Plan) -> str:
 
 def for_all_nodes(plan: Plan) -> tuple[str, str]:
     """What is not right with fewer nodes for a plan of other targets than torchrun: the message, and its label."""
-    names = [f"`{choice.name}`" for choice in plan.targets if choice.name not in NUMBERLESS]
+    names = [f"`{choice.name}`" for choice, each in emitted_targets(plan) if not each.start.any_nodes]
     return f"{either(names[:3], 'and')} cannot go on with fewer nodes", "would be left out"
 
 
@@ -139,7 +117,8 @@ def check_launch(plan: Plan, target: str) -> Iterator[Diagnostic]:
     yield from check_nodes(plan, target)
     yield from _check_script(plan, target)
     yield from check_variables(plan)
-    if written(plan, "launch.container.image") is not None and not plan.emits(*_START_CONTAINERS):
+    contained = any(each.start.containers for _, each in emitted_targets(plan))
+    if written(plan, "launch.container.image") is not None and not contained:
         yield CONTAINER.at(plan["launch.container"].span, "the launch scripts start no container", "would be left out")
     if target != "torchrun" and written(plan, "launch.min_nodes") is not None:
         help = ("emit `torchrun` alone, or remove `min_nodes`",)
@@ -167,7 +146,7 @@ def check_variables(plan: Plan) -> Iterator[Diagnostic]:
         span, label = key_span(plan, "launch.env", "MASTER_ADDR"), "every node would meet at home, and wait"
         yield UNSETTABLE_VARIABLE.at(span, f"`{address}` is another master on each of {nodes} nodes", label)
     timeout = written(plan, "launch.timeout") if plan.is_written("launch.timeout") else None
-    if timeout is not None and not plan.emits(*_CARRY_TIMEOUT):
+    if timeout is not None and not any(each.timeout for _, each in emitted_targets(plan)):
         yield TIMEOUT.at(plan["launch.timeout"].span, "no emitted file carries the timeout", "left to the script")
 
 
@@ -187,7 +166,7 @@ def launch_values(plan: Plan, facts: Facts) -> dict[str, Any]:
         "restarts": plan.value("launch.restarts"),
         "log_directory": written(plan, "log.directory"),
         "trainer": passes_arguments(plan),
-        "compiled": plan.emits(*_COMPILE_MODULES),
+        "compiled": any(each.module for _, each in emitted_targets(plan)),
     }
 
 
@@ -219,10 +198,11 @@ def deepspeed_flags(plan: Plan) -> tuple[str, ...]:
 
 def _check_script(plan: Plan, target: str) -> Iterator[Diagnostic]:
     choice = choice_of(plan, target)
-    trainer = next((name for name in (target, *(each.name for each in plan.targets)) if name in _PROGRAMS), "")
-    help = (f'write `launch {{ script = "{_PROGRAMS.get(trainer, "train.py")}" }}`',)
+    others = [each for _, each in emitted_targets(plan)]
+    program = next((each.start.program for each in (load_target(target), *others) if each.start.program), "train.py")
+    help = (f'write `launch {{ script = "{program}" }}`',)
     if choice is not None and is_unset(plan, "launch.script"):
-        if target in _STARTERS and plan.emits(*_START_ALONE):
+        if load_target(target).start.bare and any(each.start.alone for each in others):
             return  # a script would not help: that trainer refuses this target
         message = f"`{target}` is emitted without `launch.script`"
         yield MISSING_SCRIPT.at(choice.span, message, "starts nothing", help=help)

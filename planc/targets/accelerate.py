@@ -23,7 +23,7 @@ from planc.targets._faults import LAUNCH_FAULTS, example, fault
 from planc.targets._launch import check_launch, choice_of, is_unset, launch_values, option, written
 from planc.targets._left import check_left
 from planc.targets._shell import render
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _EMIT = 'emit = [accelerate]  launch { script = "train.py" }'
 _VERSIONS = "accelerate 1.15.0."
@@ -188,4 +188,7 @@ TARGET = Target(
     ),
     faults=(LAYOUT, SHARDING, PRECISION, LAYER_CLASS, LEFT, *LAUNCH_FAULTS),
     variants=_variants,
+    gradients="weights",
+    aliases=("ddp", "fsdp", "hf", "huggingface"),
+    start=Start(bare=True, node=True),
 )

@@ -304,4 +304,7 @@ TARGET = Target(
         ),
     ),
     faults=(LAYOUT, SHARDING, PRECISION, OPTIMIZER, SCHEDULE, MINUTES, LEFT, UNLIKE_NODES),
+    gradients="weights",
+    aliases=("ds", "zero"),
+    timeout=True,
 )

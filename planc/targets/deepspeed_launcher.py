@@ -20,7 +20,7 @@ from planc.source import Span
 from planc.targets._faults import LAUNCH_FAULTS, example, fault
 from planc.targets._launch import check_launch, choice_of, deepspeed_flags, key_span, launch_values, written
 from planc.targets._shell import render
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _NAME = "deepspeed-launcher"
 _SCRIPT = 'launch { script = "train.py" }'
@@ -213,4 +213,5 @@ TARGET = Target(
         ),
     ),
     faults=(HOSTS, VARIABLE, NOT_CARRIED, RESTARTS, *LAUNCH_FAULTS),
+    start=Start(bare=True),
 )

@@ -16,7 +16,7 @@ from planc.plan.schema import Field, Type
 from planc.targets._faults import TIMEOUT, UNLIKE_NODES, UNSETTABLE_VARIABLE, example, fault
 from planc.targets._launch import check_nodes, check_variables, choice_of, environment_values, option
 from planc.targets._shell import render
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 #: Fields of `launch` that are more than a variable, so that somebody else has to follow them.
 _LAUNCH = (
@@ -91,4 +91,6 @@ TARGET = Target(
         ),
     ),
     faults=(LEFT, FOLDER, UNLIKE_NODES, UNSETTABLE_VARIABLE, TIMEOUT),
+    aliases=("environment", "dotenv"),
+    start=Start(any_nodes=True),
 )

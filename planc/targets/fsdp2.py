@@ -253,4 +253,8 @@ TARGET = Target(
         ),
     ),
     faults=(LAYOUT, SHARDING, PRECISION, FAMILY, LEFT, UNLIKE_NODES),
+    gradients="weights",
+    aliases=("torch", "pytorch", "fsdp"),
+    module=True,
+    timeout=True,
 )

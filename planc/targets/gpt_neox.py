@@ -20,7 +20,7 @@ from planc.targets._gpt_neox_obstacles import obstacles
 from planc.targets._launch import check_launch, choice_of, launch_values, option, written
 from planc.targets._left import check_left
 from planc.targets._shell import render
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _VERSIONS = "gpt-neox 2.0, main of 2025."
 _BATCH = "global = 64  accumulation = 8  sequence_length = 2048"
@@ -183,4 +183,8 @@ TARGET = Target(
         ),
     ),
     faults=(LAYOUT, STATES, MODEL, RUN, LEFT, *LAUNCH_FAULTS),
+    gradients="weights",
+    aliases=("neox",),
+    start=Start(own=True, program="train.py", alone=True),
+    timeout=True,
 )

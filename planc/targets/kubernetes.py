@@ -16,7 +16,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import COUNT0, FLAG, TEXT, Field, Type
 from planc.targets import _kubernetes_faults as faults
-from planc.targets._carried import LAUNCHERS, launcher_of
+from planc.targets._carried import needs_script
 from planc.targets._faults import CONTAINER, LAUNCH_FAULTS, MISSING_SCRIPT, MODULE_NAME
 from planc.targets._kubernetes_check import check_objects
 from planc.targets._kubernetes_kinds import objects
@@ -33,7 +33,7 @@ from planc.targets._kubernetes_pod import (
 from planc.targets._kubernetes_text import documents
 from planc.targets._launch import check_launch
 from planc.targets._record import NO_RECORD, check_record, record_files
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _TEXTS = Type("list", item=TEXT)
 
@@ -45,7 +45,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What pods cannot do for the plan."""
     yield from check_objects(plan, facts)
     yield from check_record(plan)
-    otherwise = (*_OTHERWISE, MISSING_SCRIPT.code) if launcher_of(plan, TARGET_NAME) == "torchtitan" else _OTHERWISE
+    otherwise = _OTHERWISE if needs_script(plan, TARGET_NAME) else (*_OTHERWISE, MISSING_SCRIPT.code)
     yield from (found for found in check_launch(plan, "kubernetes") if found.code not in otherwise)
 
 
@@ -69,7 +69,7 @@ TARGET = Target(
         Field("name", TEXT, None, "what the job is called; by default like the plan"),
         Field(
             "launcher",
-            Type("word", words=LAUNCHERS),
+            Type("target"),
             None,
             "what starts a node's ranks; by default the trainer that has a script of its own, accelerate where the "
             "plan emits it and not torchrun, else torchrun",
@@ -96,4 +96,6 @@ TARGET = Target(
         faults.NO_NETWORK_CARDS, faults.LAUNCHER, faults.LOST_CHECKPOINTS, NO_RECORD,
         *(fault for fault in LAUNCH_FAULTS if fault.code not in _OTHERWISE),
     ),
+    aliases=("k8s", "kube", "kubeflow", "pytorchjob"),
+    start=Start(containers=True),
 )  # fmt: skip

@@ -119,4 +119,8 @@ TARGET = Target(
         ),
     ),
     faults=(BEYOND, LEFT, UNLIKE_NODES),
+    gradients="weights",
+    aliases=("pl", "pytorch-lightning"),
+    module=True,
+    timeout=True,
 )

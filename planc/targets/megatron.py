@@ -34,7 +34,7 @@ from planc.targets._megatron_lengths import obstacles
 from planc.targets._megatron_obstacles import core_obstacles
 from planc.targets._megatron_versions import KEY, too_old
 from planc.targets._shell import HEADER, render
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 #: Flags of which Megatron asks for one, and the field that says it, if there is one.
 _NEEDED = (
@@ -170,4 +170,8 @@ TARGET = Target(
         Field("overlap", FLAG, False, "reduce gradients and gather weights beside the passes, which is not predicted"),
     ),
     faults=(*FAULTS, *LAUNCH_FAULTS),
+    gradients="fp32",
+    aliases=("mcore", "megatron-lm"),
+    start=Start(own=True, program="pretrain_gpt.py", node=True),
+    timeout=True,
 )

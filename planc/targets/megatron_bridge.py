@@ -20,7 +20,7 @@ from planc.targets._megatron_bridge_config import FINETUNE, PRETRAIN, Override, 
 from planc.targets._megatron_bridge_obstacles import OVERRIDES, YAML, config, obstacles
 from planc.targets._megatron_bridge_text import words, yaml_of
 from planc.targets._shell import render
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _NAME = "megatron-bridge"
 _VERSIONS = "Megatron-Bridge 0.3.1 with megatron-core 0.16.1."
@@ -161,4 +161,8 @@ TARGET = Target(
         ),
     ),
     faults=(PLAN, LEFT, *LAUNCH_FAULTS),
+    gradients="fp32",
+    aliases=("bridge", "nemo"),
+    start=Start(own=True, program="scripts/training/run_recipe.py", alone=True, node=True),
+    timeout=True,
 )

@@ -16,7 +16,7 @@ from planc.targets._left import check_left
 from planc.targets._nanotron_config import nanotron_config
 from planc.targets._nanotron_obstacles import obstacles
 from planc.targets._shell import render
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _VERSIONS = "nanotron, main of 2025."
 _BATCH = "global = 64  accumulation = 8  sequence_length = 2048"
@@ -147,4 +147,7 @@ TARGET = Target(
         Field("rope_theta", FACTOR, 10_000, "base of the rotary positions, `rope_theta` of a config.json"),
     ),
     faults=(LAYOUT, MODEL, RUN, LEFT, *LAUNCH_FAULTS),
+    gradients="fp32",
+    start=Start(own=True, program="run_train.py", alone=True, node=True),
+    timeout=True,
 )

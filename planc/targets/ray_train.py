@@ -14,8 +14,8 @@ from typing import Any
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
-from planc.plan.schema import TRAINERS, Field, Type
-from planc.targets import load_target
+from planc.plan.schema import Field, Type
+from planc.targets import emitted_targets, load_target
 from planc.targets._environment import Variable, environment
 from planc.targets._faults import LAUNCH_FAULTS, MODULE_NAME, VENV
 from planc.targets._launch import check_launch, launch_values, option, written
@@ -23,7 +23,7 @@ from planc.targets._left import check_left
 from planc.targets._python import Code, literal, render_python
 from planc.targets._ray_train_obstacles import LEFT, UNSAID, check_cluster, check_program
 from planc.targets._shell import HEADER, render
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _NAME = "ray-train"
 
@@ -51,7 +51,7 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     yield from (found for found in check_launch(plan, _NAME) if found.code not in _OTHERWISE)
     yield from check_cluster(plan)
     yield from check_program(plan)
-    if not plan.emits(*TRAINERS):  # which say themselves what they leave
+    if not any(each.trains for _, each in emitted_targets(plan)):  # which say themselves what they leave
         yield from check_left(plan, _NAME, LEFT, ("checkpoint.directory", "checkpoint.keep"))
 
 
@@ -142,4 +142,7 @@ TARGET = Target(
         ),
     ),
     faults=(UNSAID, LEFT, *(fault for fault in LAUNCH_FAULTS if fault.code not in _OTHERWISE)),
+    aliases=("ray",),
+    start=Start(bare=True),
+    timeout=True,
 )

@@ -15,14 +15,14 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import COUNT0, FLAG, SIZE, TEXT, Field, Type
-from planc.targets._carried import LAUNCHERS, WAIT, carried, launcher_of, port_of, seconds, unpacking
+from planc.targets._carried import WAIT, carried, launcher_of, needs_script, port_of, seconds, unpacking
 from planc.targets._faults import CONTAINER, LAUNCH_FAULTS, MISSING_SCRIPT, MODULE_NAME
 from planc.targets._kubernetes_text import documents
 from planc.targets._launch import check_launch, written
 from planc.targets._shell import render
 from planc.targets._skypilot_check import TARGET_NAME, accelerator_of, check_task, mounts, setting
 from planc.targets._skypilot_faults import BARE_MACHINE, LOST_CHECKPOINTS, UNSAID
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _TEXTS = Type("list", item=TEXT)
 _GIB = 2**30
@@ -34,8 +34,7 @@ _OTHERWISE = (CONTAINER.code, MODULE_NAME.code)
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What a task of SkyPilot cannot do for the plan."""
     yield from check_task(plan, facts)
-    own = launcher_of(plan, TARGET_NAME) == "torchtitan"
-    otherwise = (*_OTHERWISE, MISSING_SCRIPT.code) if own else _OTHERWISE
+    otherwise = _OTHERWISE if needs_script(plan, TARGET_NAME) else (*_OTHERWISE, MISSING_SCRIPT.code)
     yield from (found for found in check_launch(plan, TARGET_NAME) if found.code not in otherwise)
 
 
@@ -120,7 +119,7 @@ TARGET = Target(
         Field("volumes", _TEXTS, None, 'volumes of SkyPilot and where they are mounted, as in `["data:/data"]`'),
         Field(
             "launcher",
-            Type("word", words=LAUNCHERS),
+            Type("target"),
             None,
             "what starts a node's ranks; by default the trainer that has a script of its own, accelerate where the "
             "plan emits it and not torchrun, else torchrun",
@@ -132,4 +131,6 @@ TARGET = Target(
         BARE_MACHINE,
         *(fault for fault in LAUNCH_FAULTS if fault.code not in _OTHERWISE),
     ),
+    aliases=("sky",),
+    start=Start(containers=True),
 )

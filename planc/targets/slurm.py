@@ -41,7 +41,7 @@ from planc.targets._slurm_faults import (
 )
 from planc.targets._slurm_options import FLAGS, VALUED
 from planc.targets._slurm_signal import signal_of, signal_text
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _KEY = re.compile(r"[a-z][a-z0-9-]*")
 _COUNT = re.compile(r"[0-9]{1,9}")
@@ -227,4 +227,6 @@ TARGET = Target(
         ),
     ),
     faults=(*SLURM_FAULTS, *LAUNCH_FAULTS, NO_RECORD),
+    aliases=("sbatch", "srun"),
+    start=Start(bare=True, containers=True),
 )

@@ -18,7 +18,7 @@ from planc.targets._launch import check_launch, deepspeed_flags, launch_values, 
 from planc.targets._megatron_launch import passes_flags
 from planc.targets._record import NO_RECORD, check_record, makes_record, record_files
 from planc.targets._shell import render
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
@@ -47,4 +47,6 @@ TARGET = Target(
     check=check,
     emit=emit,
     faults=(*LAUNCH_FAULTS, NO_RECORD),
+    aliases=("torch", "pytorch", "ddp"),
+    start=Start(bare=True, node=True, any_nodes=True),
 )

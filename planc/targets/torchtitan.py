@@ -21,7 +21,7 @@ from planc.targets._torchtitan_models import FLAGS, TOML, Mismatch, Trained, con
 from planc.targets._torchtitan_obstacles import obstacles
 from planc.targets._torchtitan_settings import DATASETS, activation_checkpoint, settings, steps
 from planc.targets._torchtitan_text import flags, toml_text
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 _EMIT = 'emit = [torchtitan { module = "my_models"  flavor = "small" }]'
 _VERSIONS = "torchtitan 0.3.0 and 0.2.2."
@@ -191,4 +191,8 @@ TARGET = Target(
         ),
     ),
     faults=(LAYOUT, MODEL, PRECISION, RUN, LEFT, *LAUNCH_FAULTS),
+    gradients="fp32",
+    aliases=("titan",),
+    start=Start(own=True, alone=True, node=True),
+    timeout=True,
 )

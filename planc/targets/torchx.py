@@ -15,7 +15,7 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Plan
 from planc.plan.schema import TEXT, Field, Type
-from planc.targets._carried import LAUNCHERS, WAIT, carried, launcher_of, port_of, seconds, unpacking
+from planc.targets._carried import WAIT, carried, launcher_of, needs_script, port_of, seconds, unpacking
 from planc.targets._faults import CONTAINER, LAUNCH_FAULTS, MISSING_SCRIPT, MODULE_NAME
 from planc.targets._launch import check_launch, written
 from planc.targets._python import Code, render_python
@@ -34,7 +34,7 @@ from planc.targets._torchx_check import (
     setting,
 )
 from planc.targets._torchx_faults import LOST_CHECKPOINTS, UNSAID
-from planc.targets.target import EmittedFile, Target
+from planc.targets.target import EmittedFile, Start, Target
 
 #: What launch scripts cannot do and TorchX can, or what has a fault of its own here.
 _OTHERWISE = (CONTAINER.code,)
@@ -45,8 +45,7 @@ _UNKNOWN = -1  # of a resource: TorchX asks for none
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """What a job of TorchX cannot do for the plan."""
     yield from check_job(plan)
-    own = launcher_of(plan, TARGET_NAME) == "torchtitan"
-    otherwise = (*_OTHERWISE, MISSING_SCRIPT.code) if own else _OTHERWISE
+    otherwise = _OTHERWISE if needs_script(plan, TARGET_NAME) else (*_OTHERWISE, MISSING_SCRIPT.code)
     if setting(plan, "scheduler") in (DOCKER, KUBERNETES):
         otherwise = (*otherwise, MODULE_NAME.code)
     yield from (found for found in check_launch(plan, TARGET_NAME) if found.code not in otherwise)
@@ -142,11 +141,12 @@ TARGET = Target(
         Field("image_repo", TEXT, None, "repository to which the image with the current folder in it is pushed"),
         Field(
             "launcher",
-            Type("word", words=LAUNCHERS),
+            Type("target"),
             None,
             "what starts a node's ranks; by default the trainer that has a script of its own, accelerate where the "
             "plan emits it and not torchrun, else torchrun",
         ),
     ),
     faults=(UNSAID, LOST_CHECKPOINTS, *(fault for fault in LAUNCH_FAULTS if fault.code not in _OTHERWISE)),
+    start=Start(containers=True),
 )

@@ -99,8 +99,7 @@ PATH = fault(
     "examples of transformers do, takes the whole line for options then, and stops at the path.",
     example=example('launch { script = "train.py"  args = ["--model", "m"] }  emit = [transformers, torchrun]'),
     instead=example(
-        'launch { script = "train.py"  args = ["--model", "m"] }  '
-        "emit = [transformers { pass_path = true }, torchrun]"
+        'launch { script = "train.py"  args = ["--model", "m"] }  emit = [transformers { pass_path = true }, torchrun]'
     ),
     fix="write `pass_path = true` if the program takes both, `pass_path = false` if it opens the file by itself; or "
     "put its own arguments into a copy of the file, and leave `launch.args` out.",
@@ -341,4 +340,7 @@ TARGET = Target(
         ),
     ),
     faults=(LAYOUT, MEMORY, COURSE, FAMILY, PATH, LEFT, UNLIKE_NODES),
+    gradients="weights",
+    aliases=("hf", "huggingface", "trainer"),
+    timeout=True,
 )

@@ -33,7 +33,7 @@ def entries(file: str) -> dict[str, Entry]:
     """The blocks of `gpus` or `models`, by name, in the order in which they stand."""
     source = Files().read(str(CATALOGUE / f"{file}.plan"))
     assert isinstance(source, Source), source
-    resolved = resolve((source,), Files().load, Targets((), lambda name: ()))
+    resolved = resolve((source,), Files().load, Targets())
     assert resolved.diagnostics == ()
     return {part.name: Entry(part.name, _published(part), part) for part in resolved.parts}
 

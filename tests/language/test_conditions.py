@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from planc.plan.schema import TARGETS
-from planc.targets import target_names
 from tests.analysis import analysis_of, faults
 
 PLAN = """\
@@ -180,10 +178,6 @@ def test_values_are_shown_in_their_units() -> None:
     (found,) = faults(analysis_of(f"{PLAN}policy house {{ require {condition} }}"))
     assert found.primary.text == "`train.duration` is 2000 steps"
     assert found.related[-1].text == "2000 steps, 2.4 USD/h, 1.5 h"
-
-
-def test_every_target_may_be_looked_for() -> None:
-    assert set(target_names()) <= set(TARGETS)
 
 
 def test_a_warmup_without_a_unit_is_a_share() -> None:

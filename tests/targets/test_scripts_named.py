@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planc.plan.schema import TARGET_ALIASES, TARGETS
-from planc.targets import load_target, target_names
+from planc.targets import known_targets, load_target, target_names
 from tests.compiling import analysed
 
 MISSING = "PLN901"
@@ -61,6 +60,12 @@ def test_a_starter_that_is_refused_anyway_is_asked_for_no_program(trainer: str, 
     assert [message for message, _ in said(emit, code) if f"`{starter}` starts the program without" in message] != []
 
 
-def test_other_names_of_targets_lead_to_targets() -> None:
-    assert {name for names in TARGET_ALIASES.values() for name in names} <= set(TARGETS)
-    assert [alias for alias in TARGET_ALIASES if alias in TARGETS] == []
+def test_no_other_name_of_a_target_is_the_name_of_one() -> None:
+    aliases = known_targets().aliases()
+    assert aliases["pytorch"] == ("fsdp2", "torchrun")
+    assert [alias for alias in aliases if alias in target_names()] == []
+
+
+def test_a_launcher_that_starts_no_ranks_of_a_node_is_refused() -> None:
+    ((message, _),) = said("torchrun, torchx { scheduler = local_cwd  launcher = slurm }", "PLN996")
+    assert message == "`slurm` does not start the ranks of a node"
