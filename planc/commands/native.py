@@ -43,7 +43,7 @@ class Natives:
     def __init__(self, files: Files, kind: str | None, beside: Beside, load: Load) -> None:
         self._files = files
         self._kind = kind
-        self._beside = beside
+        self._beside = beside._replace(options=beside.options._replace(open=self._open))
         self._load = load
         self._taken: dict[str, str] = {}
         self._outright: set[str] = set()
@@ -121,12 +121,18 @@ class Natives:
     ) -> dict[Source, list[tuple[Source, Reference]]]:
         """The files that others name, by which of them; those that were not asked for are recognised as well."""
         named: dict[Source, list[tuple[Source, Reference]]] = {}
-        todo = list(recognised.values())
+        todo = [(file, content_of(file, self._beside.options).references) for file in recognised.values()]
+        taken: set[Source] = set()  # what they name is named by those that have read them as parts of themselves
+        for file, references in todo:
+            if file.tree.source not in taken:
+                taken.update(each.taken for each in references if each.taken is not None)
+        todo = [(file, references) for file, references in todo if file.tree.source not in taken]
         for _ in range(_MOST_STEPS):
             following: list[Recognised] = []
-            for file in todo:
-                for reference in content_of(file, self._beside.options).references:
-                    other = self._read(reference.path, file.tree.source)
+            for file, references in todo:
+                for reference in references:
+                    user = reference.span.source if reference.taken is None else file.tree.source
+                    other = reference.taken or self._read(reference.path, user)
                     if isinstance(other, Diagnostic):
                         diagnostics[other] = None
                     if not isinstance(other, Source):
@@ -140,12 +146,17 @@ class Natives:
                     elif isinstance(found, Recognised):
                         named.setdefault(other, []).append((file.tree.source, reference))
                         recognised[other] = found
-                        if not known:
+                        if not known and reference.taken is None:
                             following.append(found)
             if not following:
                 break
-            todo = following
+            todo = [(file, content_of(file, self._beside.options).references) for file in following]
         return named
+
+    def _open(self, path: str, user: Source) -> Source | None:
+        """The script that another one names, if it can be read."""
+        found = self._read(path, user)
+        return found if isinstance(found, Source) else None
 
     def _read(self, path: str, user: Source) -> Source | Diagnostic | None:
         """The file that another one names: beside it, or from this folder; None if it is nowhere."""

@@ -22,7 +22,7 @@ from planc.plan.model import Plan
 from planc.plan.resolve import resolve
 from planc.plan.scope import Load
 from planc.rules import all_rules
-from planc.source import Span
+from planc.source import Source, Span
 from planc.syntax import nodes
 from planc.targets import known_targets, load_target
 
@@ -86,7 +86,7 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     """The files of a job as one plan."""
     given, files = files, laid_over(files)
     options = options_of(files, beside.options)._replace(versions=_versions(beside.settings, house))
-    contents = [content_of(file, options) for file in files]
+    files, contents = _apart(files, [content_of(file, options) for file in files])
     found = [each for content in contents for each in content.diagnostics]
     said = [each for content in contents for each in content.said]
     said.extend(_backends(files, contents))
@@ -106,6 +106,18 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     return Job(
         tuple(given), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
     )  # fmt: skip
+
+
+def _apart(
+    files: Sequence[Recognised], contents: Sequence[Content]
+) -> tuple[tuple[Recognised, ...], tuple[Content, ...]]:
+    """The files that are read by themselves, and what they say: others were read as parts of one of these."""
+    taken: set[Source] = set()
+    for file, content in zip(files, contents, strict=True):
+        if file.tree.source not in taken:
+            taken.update(each.taken for each in content.references if each.taken is not None)
+    pairs = [pair for pair in zip(files, contents, strict=True) if pair[0].tree.source not in taken]
+    return tuple(file for file, _ in pairs), tuple(content for _, content in pairs)
 
 
 def _against_cluster(said: Sequence[Said], load: Load, beside: Beside, targets: Targets) -> Iterator[Diagnostic]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.native.tree import Tree
-from planc.source import Span
+from planc.source import Source, Span
 
 #: Sections of a plan that the program decides: what a file withholds that says nothing of the training itself.
 OF_THE_PROGRAM = (
@@ -55,11 +55,13 @@ TRAINERS = ("hf", "accelerate", "deepspeed")
 class Options(NamedTuple):
     """What is said beside the files of a job.
 
-    trainer: who reads a DeepSpeed file, one of `TRAINERS`; versions: those of consumers that are stated.
+    trainer: who reads a DeepSpeed file, one of `TRAINERS`; versions: those of consumers that are stated; open: the file
+    at a path that another one names, None if it is not there.
     """
 
     trainer: str | None = None
     versions: tuple[tuple[str, str], ...] = ()
+    open: Callable[[str, Source], Source | None] | None = None
 
     def version(self, consumer: str) -> str | None:
         """The version of a consumer; None if nobody states it."""
@@ -67,11 +69,15 @@ class Options(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """Another file that a file names: the path as written, where, and the kind that it has to be of (None: any)."""
+    """Another file that a file names: the path as written, where, and the kind that it has to be of (None: any).
+
+    taken: the file, where the reader has read it as a part of this one.
+    """
 
     path: str
     span: Span
     kind: str | None
+    taken: Source | None = None
 
 
 class Content(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.native.kind import Content, Reference, Said
 from planc.native.tree import Entry, Map, Scalar, Seq
-from planc.source import Span
+from planc.source import Source, Span
 
 
 class Sayer:
@@ -36,9 +36,9 @@ class Sayer:
         """Something is wrong with the file."""
         self._diagnostics.extend(diagnostics)
 
-    def refer(self, path: str, span: Span, kind: str | None = None) -> None:
-        """The file names another one."""
-        self._references.append(Reference(path, span, kind))
+    def refer(self, path: str, span: Span, kind: str | None = None, taken: Source | None = None) -> None:
+        """The file names another one; `taken` where it was read as a part of this one."""
+        self._references.append(Reference(path, span, kind, taken))
 
     def withhold(self, *paths: str) -> None:
         """The file decides these fields or sections in a way that cannot be told: they have no default."""

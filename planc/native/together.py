@@ -8,7 +8,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults, held
 from planc.native.kind import Content, Recognised, Said
 from planc.native.tree import Map, Node, Seq
-from planc.source import Source, Span
+from planc.source import Span
 
 
 def check(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[Diagnostic]:
@@ -19,8 +19,8 @@ def check(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[
     for file in files:
         for root in file.tree.roots:
             names.update(_names(root, ()))
-    kinds = {file.tree.source: file.kind.name for file in files}
-    yield from _disagreements([each for content in contents for each in content.said], names, kinds)
+    said = [(each, place) for place, content in enumerate(contents) for each in content.said]
+    yield from _disagreements(said, names, [file.kind.name for file in files])
     yield from _clipping(files, contents)
     yield from held.check({file.kind.name: file.tree.root for file in files if file.tree.root is not None})
 
@@ -43,19 +43,22 @@ def _names(node: Node, path: tuple[str, ...]) -> Iterator[tuple[Span, str]]:
             todo.extend((item, above) for item in at.items)
 
 
-def _disagreements(said: Sequence[Said], names: dict[Span, str], kinds: dict[Source, str]) -> Iterator[Diagnostic]:
+def _disagreements(
+    said: Sequence[tuple[Said, int]], names: dict[Span, str], kinds: Sequence[str]
+) -> Iterator[Diagnostic]:
     """Fields of which two files say different things; of what one file says twice, its kind tells.
 
-    kinds: of each file.
+    said: each with the number of the file that says it, which a script does of files that it reads as parts of itself,
+    too; kinds: of each file.
     """
-    first: dict[str, Said] = {}
-    for each in sorted(said, key=lambda each: each.assumed):
-        known = first.setdefault(each.path, each)
+    first: dict[str, tuple[Said, int]] = {}
+    for each, file in sorted(said, key=lambda pair: pair[0].assumed):
+        known, other_file = first.setdefault(each.path, (each, file))
         if known is each or known.assumed or known.wins or each.wins:
             continue
-        if known.entry.source is each.entry.source or _alike(known.text, each.text):
+        if file == other_file or _alike(known.text, each.text):
             continue
-        if each.over == kinds.get(known.entry.source, "?") or known.over == kinds.get(each.entry.source, "?"):
+        if each.over == kinds[other_file] or known.over == kinds[file]:
             continue
         one, other = names.get(known.entry, known.key), names.get(each.entry, each.key)
         if each.assumed:

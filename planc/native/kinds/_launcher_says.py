@@ -72,7 +72,8 @@ def variables(script: Script, launch: Launch | None, told: Collection[Span], say
     """Variables that the program gets, where their value is known for certain; of one that stands at one of the
     places in `told`, a message tells already.
     """
-    found = {each.name: (each.span, each.value) for each in script.exports if not each.context}
+    exports = [export for each in script.every() for export in each.exports]
+    found = {each.name: (each.span, each.value) for each in exports if not each.context}
     at: Launch | None = launch
     chain = []
     while at is not None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.native import faults
 from planc.native.kinds import _launcher_checks, _slurm_checks, _srun_checks
-from planc.native.shell.embedded import outermost
+from planc.native.shell.embedded import Embedded, outermost
 from planc.native.shell.launching import Launch
-from planc.native.shell.model import Directive, Script
+from planc.native.shell.model import Command, Directive, Script
 
 
 def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
@@ -27,7 +27,8 @@ def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
 
 
 def _broken(script: Script) -> Iterator[Diagnostic]:
-    for broken in script.broken:
+    whole = (each for each in script.every() if not isinstance(each.source, Embedded))
+    for broken in (broken for each in whole for broken in each.broken):
         found = faults.UNREADABLE.at(outermost(broken.span), "the script cannot be read here", broken.text)
         # A reader that is not bash may stumble where bash does not.
         yield found if "carriage" in broken.text or "NUL" in broken.text else found._replace(severity=Severity.WARNING)
@@ -61,7 +62,7 @@ def _is_pattern(directive: Directive) -> bool:
 def _pipe(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     """A launch whose failure a pipe hides."""
     frame = next((each for each in launch.command.context if each.kind == "pipe" and each.position == 0), None)
-    if frame is None or any(each.name == "pipefail" and each.on for each in script.settings):
+    if frame is None or _is_pipefail(script, launch) or "PIPESTATUS" in script.source.text:
         return
     help = ("write `set -o pipefail` at the top of the script",)
     yield faults.HIDDEN_FAILURE.at(
@@ -70,3 +71,25 @@ def _pipe(script: Script, launch: Launch) -> Iterator[Diagnostic]:
         "its status is that of the last",
         help=help,
     )
+
+
+def _is_pipefail(script: Script, launch: Launch) -> bool:
+    """Whether the shell that runs a launch may have the option: it was set before, and not taken back."""
+    place, on = outermost(launch.command.span), False
+    for each in _shell_of(script, launch.command):
+        for setting in each.settings:
+            span = outermost(setting.span)
+            if setting.name == "pipefail" and (span.source is not place.source or span.start < place.start):
+                on = setting.on or (on and bool(setting.context))
+    return on
+
+
+def _shell_of(script: Script, command: Command) -> tuple[Script, ...]:
+    """The scripts that the shell runs which runs a command: what `eval` gets is run by the same as the rest."""
+    if any(each is command for each in script.commands):
+        return (script,)
+    for each in script.commands:
+        found = _shell_of(each.inner, command) if each.inner is not None else ()
+        if found:
+            return (script, *found) if each.name == "eval" else found
+    return ()

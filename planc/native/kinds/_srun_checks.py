@@ -46,7 +46,7 @@ def check(script: Script, launch: Launch) -> Iterator[Diagnostic]:
         return
     yield from _tasks(script, launch, launch.outer)
     yield from _nodes(script, launch, launch.outer)
-    yield from _expanded(launch)
+    yield from _expanded(script, launch)
     yield from _rank(script, launch, launch.outer)
 
 
@@ -128,13 +128,13 @@ def _nodes(script: Script, launch: Launch, srun: Launch) -> Iterator[Diagnostic]
     )
 
 
-def _expanded(launch: Launch) -> Iterator[Diagnostic]:
+def _expanded(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     """A rank of the node that the batch shell fills in, once for all nodes."""
     if not _reads_ranks(launch):
         return
     for name in ("node_rank", "machine_rank"):
         option = launch.option(name)
-        value = _of_batch_shell(launch, option)
+        value = _of_batch_shell(script, launch, option)
         if value is not None and value.name in _OF_TASKS and option is not None and option.value is not None:
             message = f"`${value.name}` is expanded before srun starts"
             help = (f"let each task expand it: `srun bash -c '{launch.alias} --{name} ${value.name} ...'`",)
@@ -143,14 +143,17 @@ def _expanded(launch: Launch) -> Iterator[Diagnostic]:
             )
 
 
-def _of_batch_shell(launch: Launch, option: Option | None) -> Unknown | None:
-    """What the batch shell puts into the value of an option; a shell of each task expands what `bash -c` gets."""
+def _of_batch_shell(script: Script, launch: Launch, option: Option | None) -> Unknown | None:
+    """What the batch shell puts into the value of an option; a shell of each task expands what `bash -c` gets, and a
+    script that it starts.
+    """
     value = option.value.value if option is not None and option.value is not None else None
     source = launch.name.span.source
     if not isinstance(value, Unknown):
         return None
-    is_filled = not isinstance(source, Embedded) or any(value is gap for gap in source.gaps.values())
-    return value if is_filled else None
+    if isinstance(source, Embedded):
+        return value if any(value is gap for gap in source.gaps.values()) else None
+    return value if source is script.source else None
 
 
 def _reads_ranks(launch: Launch) -> bool:
@@ -190,6 +193,6 @@ def _rank(script: Script, launch: Launch, srun: Launch) -> Iterator[Diagnostic]:
 
 def _is_told(script: Script, launch: Launch, srun: Launch) -> bool:
     """Whether a variable tells torchrun its rank, or may do so."""
-    names = {each.name for each in script.exports}
+    names = {export.name for each in script.every() for export in each.exports}
     names.update(each.name for each in (*launch.environment, *srun.environment))
     return bool(names.intersection(_TOLD)) or bool(script.sourced)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.native import json_tree, keys
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
-from planc.native.kinds import _launcher_says, _programs, _references, _slurm_checks, deepspeed
+from planc.native.kinds import _launcher_says, _programs, _references, _script_parts, _slurm_checks, deepspeed
 from planc.native.kinds import _shell_checks as checks
 from planc.native.kinds._launcher_checks import LAUNCHERS
 from planc.native.saying import Sayer
@@ -34,7 +34,7 @@ def recognise(tree: Tree) -> int:
 def read(tree: Tree, options: Options) -> Content:
     """What the script says, with its directives and launches checked."""
     sayer = Sayer()
-    script = read_script(tree.source)
+    script = read_script(tree.source, options.open)
     found = launches(script)
     faults = tuple(checks.check(script, found))
     sayer.report(*faults)
@@ -44,10 +44,7 @@ def read(tree: Tree, options: Options) -> Content:
     named = frozenset(path for launch in found for kind, path, _ in _references.named(launch) if kind == "deepspeed")
     for heredoc in script.heredocs:
         _embedded(heredoc, named, sayer, options)
-    for sourced in script.sourced:
-        path = sourced.path.known
-        if path is not None and path.endswith((".sh", ".env")) and not sourced.context:
-            sayer.refer(path, outermost(sourced.path.span), "shell" if path.endswith(".sh") else None)
+    _script_parts.refer(script, sayer)
     limit = _slurm_checks.walltime(script)
     if limit is not None and limit[1]:
         line = limit[0].line
@@ -67,8 +64,9 @@ def read(tree: Tree, options: Options) -> Content:
 
 def _made(script: Script) -> frozenset[str]:
     """Files that the script itself writes."""
-    targets = [heredoc.target for heredoc in script.heredocs]
-    targets.extend(redirect.target for command in script.commands for redirect in command.redirects)
+    scripts = tuple(script.every())
+    targets = [heredoc.target for each in scripts for heredoc in each.heredocs]
+    targets.extend(redirect.target for each in scripts for command in each.commands for redirect in command.redirects)
     return frozenset(target.known for target in targets if target is not None and target.known is not None)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from planc.native.shell.commands import Commands
+from planc.native.shell.commands import Commands, set_arguments
 from planc.native.shell.model import Frame
 from planc.native.shell.nodes import RESERVED, TOO_DEEP, Node
 from planc.native.shell.scopes import Scope
-from planc.native.shell.values import Array, Scalar, Word
+from planc.native.shell.values import Word
 from planc.source import Span
 
 _LOOPS = {"for_statement", "c_style_for_statement", "while_statement"}
@@ -251,13 +251,7 @@ class Branches(Commands):
             self._forget_effects(name, scope)
             return
         inner = scope.inner()
-        inner.set("@", Array(arguments))
-        places = [*range(1, len(arguments) + 1)]
-        for place, word in zip(places, arguments, strict=True):
-            if any(argument.many for argument in arguments[:place]):
-                inner.forget(str(place), "an argument of the function")
-            else:
-                inner.set(str(place), Scalar(word.pieces))
+        own = set_arguments(inner, arguments, "an argument of the function")
         frame = Frame("function", Span(self.words.source, definition.start, definition.end), name)
         self.statement(body, inner, (*context, frame))
-        scope.take(inner, self.survey.locals(definition) | {"@", *map(str, places)})
+        scope.take(inner, self.survey.locals(definition) | frozenset(own))

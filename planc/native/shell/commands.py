@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from planc.native.shell.embedded import SHELL_GAP, Embedded
 from planc.native.shell.heredocs import body_of
-from planc.native.shell.model import Assignment, Command, Export, Frame, Heredoc, Redirect, Script, Setting, Sourced
+from planc.native.shell.launching import started_script
+from planc.native.shell.model import (
+    Assignment,
+    Broken,
+    Command,
+    Export,
+    Frame,
+    Heredoc,
+    Redirect,
+    Script,
+    Setting,
+    Sourced,
+    Taken,
+)  # fmt: skip
 from planc.native.shell.nodes import Node, glued
 from planc.native.shell.scopes import Scope
 from planc.native.shell.shells import ends_with_shell, text_for_shell
@@ -25,17 +38,35 @@ _OPTIONS = {
     "a": "allexport", "b": "notify", "e": "errexit", "E": "errtrace", "f": "noglob", "n": "noexec", "T": "functrace",
     "u": "nounset", "v": "verbose", "x": "xtrace",
 }  # fmt: skip
+#: How a script calls its own folder, or the one in which it was started.
+_HERE = re.compile(r"dirname\b.*(?:\$0|BASH_SOURCE)|\bSLURM_SUBMIT_DIR\b|\bPBS_O_WORKDIR\b|\bPWD\b|\bpwd\b")
 Context = tuple[Frame, ...]
 
-#: How a script within a script is read; None if it lies too deep.
-Read = Callable[[Source, Scope], Script | None]
+#: The file at a path that a script names; None if it is not there.
+Open = Callable[[str, Source], Source | None]
+
+
+class Reader(ABC):
+    """How texts and files are read which a script hands to other shells, or sources."""
+
+    @abstractmethod
+    def script(self, source: Source, scope: Scope) -> Script | None:
+        """A script for another shell; None if it lies too deep."""
+
+    @abstractmethod
+    def within(self, source: Source, walk: Commands, scope: Scope, context: Context) -> Commands:
+        """What was gathered from a file that is read as a part of the script."""
+
+    @abstractmethod
+    def file(self, path: str, user: Source) -> Source | None:
+        """The file that a script names; None where it is not found."""
 
 
 class Commands:
     """What is gathered, and how a single command is read."""
 
-    def __init__(self, source: Source, survey: Survey, scope: Scope, read: Read) -> None:
-        self._read = read
+    def __init__(self, source: Source, survey: Survey, scope: Scope, reader: Reader) -> None:
+        self._reader = reader
         self.words = Words(source)
         self.survey = survey
         self.scope = scope
@@ -45,7 +76,9 @@ class Commands:
         self.heredocs: list[Heredoc] = []
         self.sourced: list[Sourced] = []
         self.settings: list[Setting] = []
-        self._exporting = False
+        self.broken: list[Broken] = []
+        self.taken: list[Taken] = []
+        self.exporting = False
 
     @abstractmethod
     def run(self, nodes: tuple[Node, ...], scope: Scope, context: Context) -> None:
@@ -116,7 +149,7 @@ class Commands:
     def _set(self, name: str, on: bool, span: Span, context: Context) -> None:
         self.settings.append(Setting(name, on, span, context))
         if name == "allexport":
-            self._exporting = on
+            self.exporting = on
 
     def _as_written(self, node: Node) -> Literal:
         return Literal(self.words.text(node), self.words.span(node))
@@ -157,13 +190,54 @@ class Commands:
         span = text.span if text is not None else command.span
         if text is None and heredocs and ends_with_shell(command):
             span, pieces, _ = body_of(heredocs[-1], self.words, scope)
-        if not pieces or not any(isinstance(piece, Literal) for piece in pieces):
+        if text is None and not pieces:
+            return self._started(command, scope)
+        if not any(isinstance(piece, Literal) for piece in pieces):
             return None
         inner = Embedded(span, pieces, SHELL_GAP)
         held = scope.inner() if command.name == "eval" else scope.started()
         for gap, doubt in inner.gaps.items():
             held.set(gap[2:-1], Scalar((doubt,)))
-        return self._read(inner, held)
+        return self._reader.script(inner, held)
+
+    def _started(self, command: Command, scope: Scope) -> Script | None:
+        """The script in a file that a command starts, with what it gets: variables and arguments."""
+        started = started_script(command)
+        source = self._found(started.script, command) if started is not None and started.script is not None else None
+        if started is None or source is None:
+            return None
+        held = scope.started()
+        for assignment in started.variables:
+            if assignment.value is not None:
+                held.set(assignment.name, Scalar(assignment.value.pieces))
+                held.exported.add(assignment.name)
+        set_arguments(held, started.arguments, "an argument of the script")
+        return self._reader.script(source, held)
+
+    def _found(self, word: Word, command: Command) -> Source | None:
+        """The file that a word names."""
+        path = path_of(word)
+        source = self._reader.file(path, self.words.source) if path is not None else None
+        if path is not None and source is not None:
+            self.taken.append(Taken(path, source, command.span))
+        return source
+
+    def _source(self, command: Command, scope: Scope) -> None:
+        """`source FILE`: what it does is done by this script."""
+        self.sourced.append(Sourced(command.arguments[0], command.span, command.context))
+        source = None if command.within("loop") else self._found(command.arguments[0], command)
+        if source is None:
+            return
+        inner = self._reader.within(source, self, scope, command.context)
+        self.exporting = inner.exporting
+        self.commands += inner.commands
+        self.assignments += inner.assignments
+        self.exports += inner.exports
+        self.heredocs += inner.heredocs
+        self.sourced += inner.sourced
+        self.settings += inner.settings
+        self.broken += inner.broken
+        self.taken += inner.taken
 
     def _redirect(self, node: Node, scope: Scope) -> list[Redirect]:
         operator = next((child.type for child in node.children if not child.named), "")
@@ -215,7 +289,7 @@ class Commands:
             elif assignment.append and held is None:
                 pieces = (Unknown("set by the environment", f"${name}", name), *pieces)
             scope.set(name, Scalar(pieces))
-        if self._exporting:
+        if self.exporting:
             self._export(Export(name, assignment.span, assignment.value, assignment.context), scope)
 
     def _export(self, export: Export, scope: Scope) -> None:
@@ -250,7 +324,7 @@ class Commands:
         """What commands of the shell itself change."""
         arguments = command.arguments
         if name in ("source", ".") and arguments:
-            self.sourced.append(Sourced(arguments[0], command.span, command.context))
+            self._source(command, scope)
         elif name == "set":
             self._options(command, scope)
         elif name == "shift":
@@ -281,6 +355,26 @@ class Commands:
             else:
                 self.set_options(text, word.span, command.context)
                 expected = text[0] if "o" in text else ""
+
+
+def set_arguments(scope: Scope, arguments: tuple[Word, ...], reason: str) -> tuple[str, ...]:
+    """Lets `$1` and its like hold the arguments of a function or a script; returns their names."""
+    scope.set("@", Array(arguments))
+    for place, word in enumerate(arguments, 1):
+        if any(argument.many for argument in arguments[:place]):
+            scope.forget(str(place), reason)
+        else:
+            scope.set(str(place), Scalar(word.pieces))
+    return ("@", *map(str, range(1, len(arguments) + 1)))
+
+
+def path_of(word: Word) -> str | None:
+    """The path that a word is, from the folder of the script or the one in which it runs; None if that is unknown."""
+    first, *rest = word.pieces or (None,)
+    if isinstance(first, Unknown) and _HERE.search(first.text) and rest:
+        path = Word(word.span, tuple(rest)).known
+        return path.lstrip("/") if path is not None and path.startswith("/") else None
+    return word.known
 
 
 def _forget_arguments(scope: Scope) -> None:

@@ -69,6 +69,11 @@ class Launch(NamedTuple):
         """The arguments of the program, as options."""
         return parameters(self.arguments)
 
+    @property
+    def variables(self) -> tuple[Assignment, ...]:
+        """The variables that are set for it, and for what starts it."""
+        return (*(self.outer.variables if self.outer is not None else ()), *self.environment)
+
     def option(self, name: str) -> Option | None:
         """The option of a name, the last if there are several; None if it is not given."""
         return next((option for option in reversed(self.options) if option.name == name), None)
@@ -87,6 +92,12 @@ def launches(script: Script) -> tuple[Launch, ...]:
     return tuple(found)
 
 
+def started_script(command: Command) -> Launch | None:
+    """How a command starts a script that is a file, as `bash run.sh` and `srun ./run.sh` do; None if it does not."""
+    found = _launches(command, command.words, command.environment, None, 0)
+    return found[0] if len(found) == 1 and found[0].launcher == "bash" else None
+
+
 def _launches(
     command: Command, words: tuple[Word, ...], environment: tuple[Assignment, ...], outer: Launch | None, level: int
 ) -> list[Launch]:
@@ -99,12 +110,13 @@ def _launches(
     unwrapped = unwrap(name, words)
     if unwrapped is not None:
         return _launches(command, unwrapped.words, (*environment, *unwrapped.environment), outer, level + 1)
-    if name == "eval" or (name in SHELLS and command.inner is not None):
+    if name == "eval":
         return _inner(command, environment, outer)
     if name in SHELLS:
         line = line_of(words[1:], _SHELL_OPTIONS)
-        if line.strange or not line.rest or any(option.name in "cs" for option in line.options):
-            return []
+        inner = _inner(command, environment, outer)
+        if inner or line.strange or not line.rest or any(option.name in "cs" for option in line.options):
+            return inner
         return [start._replace(launcher="bash", script=line.rest[0], arguments=line.rest[1:])]
     if _PYTHON.fullmatch(name):
         return _python(start, words)
@@ -114,7 +126,8 @@ def _launches(
         launch = _launch(start, _PROGRAMS[name], words[1:])
         return _started(launch, level) if launch.launcher in _STARTERS else [launch]
     if _SCRIPT.fullmatch(called):
-        return [start._replace(launcher="bash", script=words[0], arguments=words[1:])]
+        file = start._replace(launcher="bash", script=words[0], arguments=words[1:])
+        return _inner(command, environment, outer) or [file]
     return []
 
 

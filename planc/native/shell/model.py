@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from planc.native.shell.embedded import Embedded
@@ -80,7 +81,7 @@ class Command(NamedTuple):
 
     words: its name and its arguments, after expansion; environment: what is set for it alone.
     exported: names that it gets from the script; context: what stands around it, from the outside.
-    inner: the script that it gets as a text, as `bash -c` and `eval` do, if that is known.
+    inner: the script that it gets as a text, as `bash -c` and `eval` do, or that it starts, if that is known.
     """
 
     span: Span
@@ -136,6 +137,17 @@ class Sourced(NamedTuple):
     context: tuple[Frame, ...] = ()
 
 
+class Taken(NamedTuple):
+    """Another file that was read as a part of a script: a sourced one, or a script that a command starts.
+
+    path: as it was looked for; span: of the command.
+    """
+
+    path: str
+    source: Source
+    span: Span
+
+
 class Setting(NamedTuple):
     """An option of the shell: `name` is the long one, `errexit`, `nounset`, `pipefail`; `on` whether it is set."""
 
@@ -164,3 +176,11 @@ class Script(NamedTuple):
     sourced: tuple[Sourced, ...] = ()
     settings: tuple[Setting, ...] = ()
     broken: tuple[Broken, ...] = ()
+    taken: tuple[Taken, ...] = ()
+
+    def every(self) -> Iterator[Script]:
+        """This script, and those that it hands to other shells, and these in turn."""
+        yield self
+        for command in self.commands:
+            if command.inner is not None:
+                yield from command.inner.every()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from planc.native.shell.branches import Branches
+from planc.native.shell.commands import Commands, Context, Open, Reader
 from planc.native.shell.directives import directives_of
 from planc.native.shell.model import Broken, Script
 from planc.native.shell.nodes import TOO_DEEP, Node, descend
@@ -15,23 +16,65 @@ from planc.source import Source, Span
 
 _MOST_BROKEN = 20
 _MOST_LEVELS = 3  # of scripts that scripts hold
+_MOST_FILES = 24  # that are read as parts of a script
 _SHEBANG = re.compile(r"#![^\n]*sh\s+-([a-z]+)")
 
 
-def read(source: Source) -> Script:
-    """What a script does; never an exception, and never a guess."""
-    return _read(source, Scope(), 0)
+def read(source: Source, open: Open | None = None) -> Script:
+    """What a script does; never an exception, and never a guess.
+
+    open: how the files are found that it sources and starts; without it they are not read.
+    """
+    return _read(source, Scope(), _Reader(open, source))
 
 
-def _read(source: Source, scope: Scope, level: int) -> Script:
-    """What a script does that starts with what its variables hold; `level` counts the scripts around it."""
+class _Reader(Reader):
+    """How what stands in other texts is read: up to some levels, and no file within itself."""
+
+    def __init__(self, open: Open | None, source: Source) -> None:
+        self._open = open
+        self._level = 0
+        self._left = _MOST_FILES
+        self._around = [source]
+
+    def script(self, source: Source, scope: Scope) -> Script | None:
+        """A script that another shell gets; None if it lies too deep."""
+        if self._level == _MOST_LEVELS:
+            return None
+        self._level += 1
+        self._around.append(source)
+        found = _read(source, scope, self)
+        self._around.pop()
+        self._level -= 1
+        return found
+
+    def within(self, source: Source, walk: Commands, scope: Scope, context: Context) -> Commands:
+        """The walk over a file that another walk sources: with its variables, and its functions unknown."""
+        parsed = parse(source.text)
+        inner = Branches(source, Survey(source.text, parsed.statements), scope, self)
+        inner.exporting = walk.exporting
+        self._around.append(source)
+        inner.run(parsed.statements, scope, context)
+        self._around.pop()
+        inner.broken += _broken(source, parsed.statements, parsed.end)
+        return inner
+
+    def file(self, path: str, user: Source) -> Source | None:
+        """The file that a script names; None where it is not found, or is being read already."""
+        if self._open is None or self._left == 0:
+            return None
+        found = self._open(path, user)
+        if found is None or found in self._around:
+            return None
+        self._left -= 1
+        return found
+
+
+def _read(source: Source, scope: Scope, reader: _Reader) -> Script:
+    """What a script does that starts with what its variables hold."""
     text = source.text
     parsed = parse(text)
-
-    def inside(inner: Source, held: Scope) -> Script | None:
-        return _read(inner, held, level + 1) if level < _MOST_LEVELS else None
-
-    walk = Branches(source, Survey(text, parsed.statements), scope, inside)
+    walk = Branches(source, Survey(text, parsed.statements), scope, reader)
     if found := _SHEBANG.match(text):
         walk.set_options(f"-{found[1]}", Span(source, *found.span(1)))
     walk.run(parsed.statements, walk.scope, ())
@@ -46,7 +89,8 @@ def _read(source: Source, scope: Scope, level: int) -> Script:
         heredocs=tuple(walk.heredocs),
         sourced=tuple(walk.sourced),
         settings=tuple(walk.settings),
-        broken=tuple(_broken(source, parsed.statements, parsed.end)),
+        broken=(*_broken(source, parsed.statements, parsed.end), *walk.broken),
+        taken=tuple(walk.taken),
     )
 
 
