@@ -13,6 +13,9 @@ from typing import NamedTuple
 #: Bytes that a file may have; what is longer was no text that a person wrote.
 MAX_BYTES = 1 << 20
 
+#: What standard input is called that no option names.
+STDIN = "<stdin>"
+
 #: How the names of planc's own files begin. Nothing in them has to be checked, so only what is referred to is read.
 CATALOGUE = "planc/"
 

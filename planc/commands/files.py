@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,11 +11,13 @@ from typing import NamedTuple
 
 from planc import resources
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.source import CATALOGUE, MAX_BYTES, Source, Span
+from planc.source import CATALOGUE, MAX_BYTES, STDIN, Source, Span
 
 ENDING = ".plan"
 
-_STDIN = "<stdin>"
+#: Milliseconds for which a writer of a pipe is waited for.
+_PIPE_MS = 2000
+
 _PROJECT_MARKS = ("pyproject.toml", "planc.toml", ".git")
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -47,7 +50,7 @@ class Files:
     def read(self, path: str) -> Reading:
         """The file at a path, shown under that path; `-` is standard input."""
         if path == "-":
-            return self._read(path, self._stdin_name or _STDIN, "-")
+            return self._read(path, self._stdin_name or STDIN, "-")
         return self.read_as(path, path.removeprefix("./"))
 
     def read_as(self, path: str, shown: str) -> Reading:
@@ -102,7 +105,7 @@ class Files:
     def place(self, source: Source) -> str:
         """Where a source lies, for what is looked up beside it; standard input without a name is in this folder."""
         path = self._real_paths.get(source, "-")
-        return os.path.realpath(_STDIN) if path == "-" else path
+        return os.path.realpath(STDIN) if path == "-" else path
 
     def project_path(self, source: Source) -> str:
         """Path of a source from its project's root, with `/`; standard input's is `-`."""
@@ -170,8 +173,35 @@ def _content(path: str) -> bytes:
         if sys.stdin is None:
             raise OSError(0, "standard input is closed")
         return sys.stdin.buffer.read(MAX_BYTES + 1)
+    if stat.S_ISFIFO(os.stat(path).st_mode):
+        return _piped(path)
     with open(path, "rb") as file:
         return file.read(MAX_BYTES + 1)
+
+
+def _piped(path: str) -> bytes:
+    """What comes out of a pipe with a name, which is not waited for where nobody writes into it."""
+    import select
+
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    content = b""
+    try:
+        waiting = select.poll()
+        waiting.register(number, select.POLLIN)
+        while len(content) <= MAX_BYTES:
+            came = waiting.poll(_PIPE_MS)
+            try:
+                piece = os.read(number, MAX_BYTES + 1 - len(content))
+            except BlockingIOError:  # a writer that takes its time
+                continue
+            if not piece and not came and not content:
+                raise OSError(0, "nobody writes into this pipe")
+            if not piece:
+                break
+            content += piece
+    finally:
+        os.close(number)
+    return content
 
 
 def _text(shown: str, content: bytes) -> Source | Diagnostic:

@@ -20,12 +20,16 @@ _UNNAMED = frozenset(("hf-config", "hostfile"))
 #: Kinds that stand beside any other.
 _BESIDE = frozenset(("hf-config", "hostfile", "shell"))
 
+#: Kinds that a script which does not name them has in its own command line.
+_OF_COMMAND_LINES = frozenset(("accelerate", "transformers"))
+
 
 def jobs(files: Sequence[Recognised], named: Named, outright: Iterable[str]) -> list[list[Recognised]]:
     """The files that are one job each. A file that several scripts name is one of the job of each.
 
     Those that name each other are one job. So are all that were named outright, and all of a folder in which none names
-    another, if no two of them are of one kind and one program may read them all. Any other is judged by itself.
+    another, if no two of them are of one kind and one program may read them all. Any other is judged by itself, as is a
+    script of a folder beside arguments, or a configuration of accelerate, that it does not name.
     """
     groups = _linked(files, named)
     wanted = set(outright)
@@ -72,8 +76,20 @@ def _by_folder(groups: Sequence[list[Recognised]]) -> list[list[Recognised]]:
         linked = [group for group in each if 1 < len(group)]
         single = [group[0].kind.name for group in each if len(group) == 1]
         whole = not linked or (len(linked) == 1 and _UNNAMED.issuperset(single))
+        if whole:
+            each = _without_rivals(each, found)
         found.extend([[file for group in each for file in group]] if whole and _fit(each, False) else each)
     return found
+
+
+def _without_rivals(groups: list[list[Recognised]], found: list[list[Recognised]]) -> list[list[Recognised]]:
+    """The files of a folder without the script that starts the program with arguments of its own: a job by itself."""
+    kinds = {file.kind.name for group in groups for file in group}
+    if "shell" not in kinds or not kinds & _OF_COMMAND_LINES:
+        return groups
+    is_script = [all(file.kind.name == "shell" for file in group) for group in groups]
+    found.extend(group for group, is_one in zip(groups, is_script, strict=True) if is_one)
+    return [group for group, is_one in zip(groups, is_script, strict=True) if not is_one]
 
 
 def _fit(groups: Sequence[list[Recognised]], outright: bool) -> bool:

@@ -108,7 +108,7 @@ def run(arguments: list[str]) -> int:
 
 def _natives(files: Files, options: Options) -> Natives | None:
     """The files of other tools; None where nothing but plans was named, as by a hook."""
-    if _are_plans(options):
+    if _are_plans(options) and not _is_other(files, options):
         return None
     from planc.commands.beside import Asked, beside
     from planc.commands.native import Natives
@@ -120,6 +120,16 @@ def _natives(files: Files, options: Options) -> Natives | None:
 def _are_plans(options: Options) -> bool:
     """Whether nothing but plans is named; standard input is one, unless it is said to be of another kind."""
     return all(name.endswith(ENDING) or (name == "-" and options.kind is None) for name in options.files)
+
+
+def _is_other(files: Files, options: Options) -> bool:
+    """Whether what is on standard input begins as no plan does: as JSON, YAML, TOML or a script."""
+    reading = files.read("-") if "-" in options.files else None
+    if not isinstance(reading, Source) or reading.name.endswith(ENDING):
+        return False
+    from planc.native.recognising import format_of
+
+    return format_of(reading) is not None
 
 
 def _judge(

@@ -17,7 +17,7 @@ from planc.native.layout import Layout
 from planc.native.recognising import ENDINGS, format_of, recognise
 from planc.plan.house import House
 from planc.plan.scope import Load
-from planc.source import Source
+from planc.source import STDIN, Source
 
 #: References that are followed one from the other.
 _MOST_STEPS = 8
@@ -55,13 +55,14 @@ class Natives:
 
     def may_take(self, path: str) -> bool:
         """Whether the file at a path may be one of them: a plan is none, whatever is said of the kind."""
-        return not path.endswith(".plan") and (path != "-" or self._kind is not None)
+        return not path.endswith(".plan")
 
     def takes(self, reading: Source | Diagnostic, outright: bool) -> bool | Diagnostic:
         """Whether a file is one of them; what is wrong where it should be."""
         if isinstance(reading, Diagnostic):
             return reading if outright else False  # a text of another encoding in a folder is nobody's
-        promised = self._kind is not None or format_of(reading) is not None
+        # What is on standard input without a name may be a plan that is written in some other way.
+        promised = self._kind is not None or (reading.name != STDIN and format_of(reading) is not None)
         found = recognise(reading, self._kind, outright and promised)
         if isinstance(found, Recognised):
             self._taken[reading.name] = found.kind.name

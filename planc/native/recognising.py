@@ -9,7 +9,7 @@ from planc.native import faults
 from planc.native.kind import Kind, Recognised
 from planc.native.kinds import all_kinds, load_kind
 from planc.native.tree import Broken, Tree
-from planc.source import Source, Span
+from planc.source import STDIN, Source, Span
 
 #: Formats by the ending of a file's name.
 _BY_ENDING = {
@@ -35,6 +35,10 @@ ENDINGS = (*_BY_ENDING, *_LINES, *_SCRIPTS, *(ending + more for ending in _BY_EN
 _HOST = re.compile(r"\S+\s+slots=")
 
 
+#: The first lines of TOML and of YAML, which on standard input no name tells.
+_SECTION = re.compile(r"\[{1,2}[\w.\"-]+\]{1,2}")
+_KEY = re.compile(r"---|[\w.\"'-]+:(\s|$)")
+
 #: Lines or commas of a file: what has more was no configuration that a person wrote.
 MAX_VALUES = 20_000
 
@@ -51,7 +55,12 @@ def format_of(source: Source) -> str | None:
         return "json"
     if name.endswith((*_LINES, *_SCRIPTS)) or _SHEBANG.match(source.text):
         return "text"
-    return "text" if _HOST.match(_first_line(source)) else None
+    first = _first_line(source)
+    if _HOST.match(first):
+        return "text"
+    if source.name != STDIN:
+        return None
+    return "toml" if _SECTION.match(first) else "yaml" if _KEY.match(first) else None
 
 
 def _first_line(source: Source) -> str:
@@ -79,14 +88,14 @@ def recognise(source: Source, kind: str | None, outright: bool) -> Recognised | 
         form = chosen.formats[0]
     kinds = (chosen,) if chosen is not None else tuple(each for each in all_kinds() if _is_marked(source, each, form))
     if form is None or not kinds:
-        return _unrecognised(source) if outright else None
+        return _unmarked(source, form) if outright else None
     if _is_too_long(source):
         place, label = Span(source, 0, 0), f"the limit is {MAX_VALUES:,}"
         return faults.UNREADABLE.at(place, "the file has more values than planc reads", label) if outright else None
     tree = read_tree(source, form)
     if isinstance(tree, Broken):
         if outright or _looks_sure(source, kinds):
-            return faults.UNREADABLE.at(tree.span, f"the file is no {form.upper()}", tree.text, help=tree.help)
+            return _unreadable(tree, form)
         return None
     if chosen is not None:
         return Recognised(tree, chosen)
@@ -95,6 +104,19 @@ def recognise(source: Source, kind: str | None, outright: bool) -> Recognised | 
     if best == 0:
         return _unrecognised(source) if outright else None
     return Recognised(tree, found)
+
+
+def _unmarked(source: Source, form: str | None) -> Diagnostic:
+    """What is wrong with a file that was named and has no mark of any kind: it may be broken before it has one."""
+    if form not in (None, "text") and not _is_too_long(source):
+        tree = read_tree(source, str(form))
+        if isinstance(tree, Broken):
+            return _unreadable(tree, str(form))
+    return _unrecognised(source)
+
+
+def _unreadable(tree: Broken, form: str) -> Diagnostic:
+    return faults.UNREADABLE.at(tree.span, f"the file is no {form.upper()}", tree.text, help=tree.help)
 
 
 def _is_too_long(source: Source) -> bool:
@@ -106,8 +128,10 @@ def _is_marked(source: Source, kind: Kind, form: str | None) -> bool:
 
 
 def _looks_sure(source: Source, kinds: tuple[Kind, ...]) -> bool:
-    """Whether a broken file in a folder is one that planc would judge: it has two marks of one kind."""
-    return any(1 < sum(mark in source.text for mark in kind.marks) for kind in kinds)
+    """Whether a broken file in a folder is one that planc would judge: it has two marks of one kind, or all."""
+    return any(
+        min(2, len(kind.marks)) <= sum(mark in source.text for mark in kind.marks) for kind in kinds if kind.marks
+    )
 
 
 def _unrecognised(source: Source) -> Diagnostic:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 import xml.etree.ElementTree as Tree
 from collections.abc import Callable
 from pathlib import Path
@@ -354,3 +355,63 @@ def test_the_pages_of_what_is_found_are_there() -> None:
 
     for fault in FAULTS:
         assert (ROOT / "docs/rules" / f"{fault.code.lower()}-{fault.name}.md").is_file(), fault.code
+
+
+SCRIPT = (
+    "#!/bin/bash\ntorchrun --nnodes 4 --nproc_per_node 8 --rdzv_endpoint $HEAD:29500 train.py --output_dir out"
+    " --per_device_train_batch_size 4 --gradient_accumulation_steps 2\n"
+)
+ARGUMENTS = "output_dir: out\nper_device_train_batch_size: 8\ngradient_accumulation_steps: 1\nlearning_rate: 2.0e-5\n"
+
+
+def test_a_script_is_not_held_against_what_it_does_not_name(lint_here: Lint, tmp_path: Path) -> None:
+    launcher = "distributed_type: MULTI_GPU\nnum_machines: 2\nnum_processes: 16\nmixed_precision: bf16\n"
+    put(tmp_path, a_in_run__sh=SCRIPT, a_in_args__yaml=ARGUMENTS, b_in_run__sh=SCRIPT, b_in_launcher__yaml=launcher)
+    assert lint_here("a").codes() == []
+    assert lint_here("b").codes() == []
+    assert lint_here("a/run.sh", "a/args.yaml").codes() != []  # named together, they are one job
+
+
+def test_files_of_rival_trainers_are_no_job(lint_here: Lint, tmp_path: Path) -> None:
+    axolotl = "base_model: a\ndatasets:\n  - path: b\nmicro_batch_size: 2\nsequence_len: 4096\nlearning_rate: 1e-5\n"
+    put(tmp_path, axolotl__yml=axolotl, args__yaml=ARGUMENTS, ds__json=GOOD)
+    assert lint_here(".").codes() == []
+
+
+BROKEN_TOML = '[job]\ndump_folder = "out"\n[model]\nflavor = "8B"\n[training\nseq_len = 4096\n'
+
+
+def test_a_broken_file_is_told_of_where_it_looks_like_a_known_one(lint_here: Lint, tmp_path: Path) -> None:
+    put(tmp_path, a__toml=BROKEN_TOML, b__toml="[tool\nname = 1\n", c__json='{"model_type": "llama",,}')
+    ran = lint_here(".")
+    assert ran.codes() == ["PLN060", "PLN060"]
+    assert "a.toml:5:10" in ran.out
+    assert "c.json" in ran.out
+    assert lint_here("b.toml").codes() == ["PLN060"]  # named, it is broken whatever it is
+
+
+@pytest.mark.parametrize(
+    "text", [GOOD.replace('": 4', '": "4"'), YAML, "#!/bin/bash\n#SBATCH --nodes=$N\ntorchrun a.py\n"]
+)
+def test_standard_input_is_recognised_by_what_it_holds(tmp_path: Path, text: str) -> None:
+    ran = planc("lint", "-", cwd=tmp_path, stdin=text.encode())
+    assert "error[PLN063]" in ran.stdout or "error[PLN080]" in ran.stdout
+
+
+def test_standard_input_that_no_kind_has_may_be_a_plan(tmp_path: Path) -> None:
+    assert "PLN001" in planc("lint", "-", cwd=tmp_path, stdin=b'{"a": 1}').stdout
+    named = planc("lint", "-", "--stdin-filename", "a.json", cwd=tmp_path, stdin=b'{"a": 1}').stdout
+    assert "PLN061" in named and "--kind" in named
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_that_nobody_writes_into_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "ds.json")
+    put(tmp_path, a__json=GOOD)
+    assert planc("lint", ".", cwd=tmp_path).stdout == "Found no faults in 1 file.\n"
+    ran = planc("lint", "ds.json", cwd=tmp_path)
+    assert (ran.returncode, "nobody writes into this pipe" in ran.stderr) == (2, True)
+    writer = threading.Thread(target=lambda: (tmp_path / "ds.json").write_text(GOOD.replace(": 4", ': "4"')))
+    writer.start()
+    assert "PLN063" in planc("lint", "ds.json", cwd=tmp_path).stdout
+    writer.join()
