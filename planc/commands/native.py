@@ -137,11 +137,11 @@ class Natives:
                     if isinstance(other, Diagnostic):
                         diagnostics[other] = None
                     if not isinstance(other, Source):
-                        if other is None:
+                        if other is None and reference.sure and reference.here:
                             diagnostics[_missing(reference)] = None
                         continue
                     known = other in recognised
-                    found = recognised.get(other) or recognise(other, reference.kind, True)
+                    found = recognised.get(other) or recognise(other, reference.kind, reference.sure)
                     if isinstance(found, Diagnostic):
                         diagnostics[_through_reference(found, reference)] = None
                     elif isinstance(found, Recognised):

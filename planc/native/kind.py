@@ -69,14 +69,18 @@ class Options(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """Another file that a file names: the path as written, where, and the kind that it has to be of (None: any).
+    """Another file that a file names.
 
+    path: as written, at `span`; kind: that it has to be of (None: any). sure: whether it is one that planc has to know;
+    else it may be of any program. here: whether it is where the file is, not in a container.
     taken: the file, where the reader has read it as a part of this one.
     """
 
     path: str
     span: Span
     kind: str | None
+    sure: bool = True
+    here: bool = True
     taken: Source | None = None
 
 

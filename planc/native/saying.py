@@ -36,9 +36,17 @@ class Sayer:
         """Something is wrong with the file."""
         self._diagnostics.extend(diagnostics)
 
-    def refer(self, path: str, span: Span, kind: str | None = None, taken: Source | None = None) -> None:
-        """The file names another one; `taken` where it was read as a part of this one."""
-        self._references.append(Reference(path, span, kind, taken))
+    def refer(
+        self,
+        path: str,
+        span: Span,
+        kind: str | None = None,
+        sure: bool = True,
+        here: bool = True,
+        taken: Source | None = None,
+    ) -> None:
+        """The file names another one, as `Reference` has it."""
+        self._references.append(Reference(path, span, kind, sure, here, taken))
 
     def withhold(self, *paths: str) -> None:
         """The file decides these fields or sections in a way that cannot be told: they have no default."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from planc.native.kind import Options
-from planc.native.kinds import _references, megatron, transformers
+from planc.native.kinds import _references, _torchtitan_line, _torchtitan_said, megatron, transformers
 from planc.native.kinds._options import entry_of
 from planc.native.kinds._transformers_checks import check as of_trainer
 from planc.native.megatron import line
@@ -22,9 +22,13 @@ _NUMBER = re.compile(r"[+-]?(?:\d+|\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def tell(launch: Launch, sayer: Sayer, options: Options) -> None:
-    """Arguments of Megatron-LM, or of the Trainer, on the command line: those that are left out have the defaults."""
+    """Arguments of Megatron-LM, of torchtitan or of the Trainer: those that are left out have the defaults."""
     if line.starts_megatron(launch.parameters):
         _megatron(launch, sayer)
+        return
+    if _torchtitan_line.starts_torchtitan(launch):
+        sayer.report(*_torchtitan_line.check_flags(launch))
+        _torchtitan_said.say(_torchtitan_line.read(launch), sayer)
         return
     entries = tuple(_parsed(launch))
     is_whole = not launch.open and not any(word.many for word in launch.arguments)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from planc.native.kinds._options import place_of
 from planc.native.saying import Sayer
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
+from planc.native.shell.model import Script
+from planc.native.shell.options import Option
+from planc.native.shell.values import Word
+from planc.native.shell.wrappers import unwrap
 from planc.source import Span
 
 #: Options of a program that name a configuration, and the kind that it is of.
@@ -16,27 +22,128 @@ FILES = {
     "config_file": "accelerate",
 }  # fmt: skip
 
+#: Options by which programs of whatever kind are told of a configuration.
+_OF_PROGRAMS = ("config_file", "config")
+
+#: Modules and scripts that read one file, and its kind.
+_READERS = {
+    "axolotl.cli.train": "axolotl", "axolotl.cli.preprocess": "axolotl", "llamafactory.cli": "llama-factory",
+    "llamafactory.launcher": "llama-factory",
+}  # fmt: skip
+
+#: Programs that start the training themselves, told by their second word, and the kind of the file that they read.
+TOOLS = {
+    "axolotl": "axolotl", "llamafactory-cli": "llama-factory", "lmf": "llama-factory",
+}  # fmt: skip
+_TASKS = ("train", "preprocess")
+
 #: How configurations end.
 _ENDINGS = (".json", ".yaml", ".yml")
 
+#: Most wrappers around a command.
+_MOST_LEVELS = 10
 
-def refer(launch: Launch, sayer: Sayer, made: frozenset[str]) -> None:
-    """The configurations that a launch names, but for those that the script makes."""
-    for kind, path, place in named(launch):
-        if path not in made:
-            sayer.refer(path, place, kind)
-    hosts = launch.option("hostfile")
-    if launch.launcher == "deepspeed" and hosts is not None and hosts.value is not None and hosts.value.known:
-        sayer.refer(hosts.value.known, place_of(hosts), "hostfile")
+
+class Named(NamedTuple):
+    """A file that is named: its kind (None: any), its path, where that stands; sure: planc has to know it."""
+
+    kind: str | None
+    path: str
+    place: Span
+    sure: bool = True
+
+
+def refer(script: Script, launches: tuple[Launch, ...], sayer: Sayer, made: frozenset[str]) -> None:
+    """The configurations that a script names, but for those that it makes."""
+    found = [each for launch in launches for each in named(launch)]
+    found += [each for words in tools(script) for each in _first(words[2:], TOOLS[_name(words[0])])]
+    for each in dict.fromkeys(found):
+        if each.path not in made:
+            sayer.refer(each.path, each.place, each.kind, each.sure)
+
+
+def tools(script: Script) -> Iterator[tuple[Word, ...]]:
+    """The words of the commands of a script that are tools which start the training themselves."""
+    for command in script.commands:
+        words = command.words
+        for _ in range(_MOST_LEVELS):
+            inside = unwrap(_name(words[0]), words) if words else None
+            if inside is None:
+                break
+            words = inside.words
+        if 1 < len(words) and _name(words[0]) in TOOLS and words[1].known in _TASKS:
+            yield words
+
+
+def named(launch: Launch) -> Iterator[Named]:
+    """The configurations that a launch names."""
+    script = launch.script.known or "" if launch.script is not None else ""
+    for option in launch.options:
+        if option.name in FILES and _is_file(option.value):
+            yield _of(option, FILES[option.name])
+    if launch.launcher == "deepspeed":
+        hosts = launch.option("hostfile")
+        if hosts is not None and hosts.value is not None and hosts.value.known:
+            yield _of(hosts, "hostfile")
+    if launch.module and script in _READERS:
+        yield from _first(launch.arguments, _READERS[script])
+    elif os.path.basename(script) == "deepy.py":
+        yield from _of_neox(launch.arguments)
+    else:
+        yield from _of_program(launch, script)
+
+
+def _of_program(launch: Launch, script: str) -> Iterator[Named]:
+    for option in launch.parameters:
+        if option.name == "job.config_file" and _is_file(option.value, ".toml"):
+            yield _of(option, "torchtitan")
+        elif option.name == "yaml_cfg" and _is_file(option.value):
+            yield _of(option, "megatron")
+        elif option.name == "config_file" and _is_file(option.value) and os.path.basename(script) == "run_train.py":
+            yield _of(option, "nanotron")
+        elif option.name in _OF_PROGRAMS and _is_file(option.value):
+            yield _of(option, None, False)
+        elif option.name in FILES and _is_file(option.value):
+            yield _of(option, FILES[option.name])
     only = launch.arguments[0] if len(launch.arguments) == 1 else None
-    if only is not None and only.known is not None and only.known.endswith(_ENDINGS) and only.known not in made:
-        sayer.refer(only.known, outermost(only.origin), None)
+    if only is not None and only.known is not None and only.known.endswith(_ENDINGS):
+        yield Named(None, only.known, outermost(only.origin), False)
 
 
-def named(launch: Launch) -> Iterator[tuple[str, str, Span]]:
-    """The configurations that options name: their kinds, their paths, and where these stand."""
-    for option in (*launch.options, *launch.parameters):
-        kind = FILES.get(option.name)
-        path = option.value.known if option.value is not None else None
-        if kind is not None and path is not None and path.endswith(_ENDINGS):
-            yield kind, path, place_of(option)
+def _of_neox(words: tuple[Word, ...]) -> Iterator[Named]:
+    """The files of `deepy.py train.py -d FOLDER FILE...`, which may lack their ending (`consume_deepy_args`)."""
+    folder, paths, at = "", list[Word](), 1
+    while at < len(words):
+        text = words[at].known
+        if text is None or text.startswith("-"):
+            value = words[at + 1].known if at + 1 < len(words) else None
+            if text not in ("-d", "--conf_dir") or value is None:
+                return  # of another option nobody knows where its values end
+            folder, at = value, at + 1
+        else:
+            paths.append(words[at])
+        at += 1
+    for word in paths:
+        path = os.path.join(folder, word.known or "")
+        path = path if path.endswith((".yml", ".json")) else f"{path}.yml"
+        yield Named("gpt-neox", path, outermost(word.origin))
+
+
+def _first(words: tuple[Word, ...], kind: str) -> Iterator[Named]:
+    """The file that is the first word."""
+    if words and _is_file(words[0]):
+        yield Named(kind, words[0].known or "", outermost(words[0].origin))
+
+
+def _of(option: Option, kind: str | None, sure: bool = True) -> Named:
+    path = option.value.known if option.value is not None else None
+    return Named(kind, path or "", place_of(option), sure)
+
+
+def _is_file(word: Word | None, *endings: str) -> bool:
+    return word is not None and word.known is not None and word.known.endswith(endings or _ENDINGS)
+
+
+def _name(word: Word) -> str:
+    """The name of a program, without its folder."""
+    return (word.known or "").rsplit("/", 1)[-1]

@@ -17,7 +17,7 @@ from planc.native.tree import Entry, Scalar, Tree
 
 _MARKS = (
     "torchrun", "torch.distributed", "accelerate launch", "accelerate-launch", "deepspeed", "#SBATCH", "srun ",
-    "python",
+    "python", *_references.TOOLS,
 )  # fmt: skip
 
 
@@ -28,7 +28,8 @@ def recognise(tree: Tree) -> int:
         return 0
     if "#SBATCH" in text or any(mark in text for mark in _MARKS[:5]):
         return 85
-    return 60 if launches(read_script(tree.source)) else 0
+    script = read_script(tree.source)
+    return 60 if launches(script) or any(_references.tools(script)) else 0
 
 
 def read(tree: Tree, options: Options) -> Content:
@@ -39,9 +40,10 @@ def read(tree: Tree, options: Options) -> Content:
     faults = tuple(checks.check(script, found))
     sayer.report(*faults)
     made = _made(script)
-    for launch in found:
-        _references.refer(launch, sayer, made)
-    named = frozenset(path for launch in found for kind, path, _ in _references.named(launch) if kind == "deepspeed")
+    _references.refer(script, found, sayer, made)
+    named = frozenset(
+        each.path for launch in found for each in _references.named(launch) if each.kind == "deepspeed"
+    )  # fmt: skip
     for heredoc in script.heredocs:
         _embedded(heredoc, named, sayer, options)
     _script_parts.refer(script, sayer)

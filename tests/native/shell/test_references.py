@@ -1,0 +1,70 @@
+"""The files that programs are told of on their command lines, each read as what the program takes it for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planc.native.kinds._references import refer
+from planc.native.saying import Sayer
+from tests.commands.cli import planc
+from tests.native.shell.scripts import script, started
+
+
+def references(text: str) -> list[tuple[str, str | None, bool]]:
+    """The files that a script names: their paths, kinds, and whether planc has to know them."""
+    sayer = Sayer()
+    refer(script(text), tuple(started(text)), sayer, frozenset())
+    return [(each.path, each.kind, each.sure) for each in sayer.content().references]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("torchrun run_train.py --config-file a.yaml", [("a.yaml", "nanotron", True)]),
+        ("torchrun other.py --config-file a.yaml", [("a.yaml", None, False)]),
+        ("accelerate launch --config_file b.yaml sft.py --config a.yaml",
+         [("b.yaml", "accelerate", True), ("a.yaml", None, False)]),
+        ("python ./deepy.py train.py -d configs 125M local.yml",
+         [("configs/125M.yml", "gpt-neox", True), ("configs/local.yml", "gpt-neox", True)]),
+        ("python deepy.py train.py --hostfile $H 125M.yml", []),
+        ("accelerate launch -m axolotl.cli.train a.yml", [("a.yml", "axolotl", True)]),
+        ("CUDA_VISIBLE_DEVICES=0 axolotl train a.yml --learning-rate 1e-4", [("a.yml", "axolotl", True)]),
+        ("axolotl fetch examples", []),
+        ("FORCE_TORCHRUN=1 llamafactory-cli train a.yaml", [("a.yaml", "llama-factory", True)]),
+        ("env X=1 llamafactory-cli train $CONFIG", []),
+        ("torchrun -m torchtitan.train --job.config_file a.toml", [("a.toml", "torchtitan", True)]),
+        ("torchrun pretrain_gpt.py --yaml-cfg a.yaml", [("a.yaml", "megatron", True)]),
+        ("deepspeed --hostfile hosts train.py --deepspeed ds.json",
+         [("hosts", "hostfile", True), ("ds.json", "deepspeed", True)]),
+        ("torchrun train.py a.json", [("a.json", None, False)]),
+        ("torchrun train.py a.json b.json", []),
+    ],
+)  # fmt: skip
+def test_files_are_named_as_what_the_program_reads(line: str, expected: list[tuple[str, str | None, bool]]) -> None:
+    assert references(f"#!/bin/bash\n{line}\n") == expected
+
+
+def test_a_file_that_may_be_of_any_program_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "train.sh").write_text("#!/bin/bash\ntorchrun --standalone train.py own.yaml\n", encoding="utf-8")
+    (tmp_path / "own.yaml").write_text("colors: [red]\n", encoding="utf-8")
+    assert planc("lint", "train.sh", cwd=tmp_path).stdout == "Found no faults in 1 file.\n"
+
+
+def test_files_of_gpt_neox_are_laid_over_each_other(tmp_path: Path) -> None:
+    (tmp_path / "configs").mkdir()
+    sizes = '{"num_layers": 12, "hidden_size": 768, "num_attention_heads": 12, "train_micro_batch_size_per_gpu": 4}\n'
+    (tmp_path / "configs" / "125M.yml").write_text(sizes, encoding="utf-8")
+    local = '{"train_micro_batch_size_per_gpu": 8, "vocab_file": "v", "launcher": "slurm"}\n'
+    (tmp_path / "configs" / "local.yml").write_text(local, encoding="utf-8")
+    script = "#!/bin/bash\npython ./deepy.py train.py -d configs 125M local\n"
+    (tmp_path / "train.sh").write_text(script, encoding="utf-8")
+    printed = planc("lint", "train.sh", "--output-format", "concise", cwd=tmp_path).stdout
+    assert "`train_micro_batch_size_per_gpu` stands in two files" in printed
+
+
+def test_a_script_of_a_tool_alone_is_one(tmp_path: Path) -> None:
+    (tmp_path / "train.sh").write_text("#!/bin/bash\nllamafactory-cli train a.yaml\n", encoding="utf-8")
+    (tmp_path / "a.yaml").write_text("model_name_or_path: m\nstage: sft\nfinetuning_typ: lora\n", encoding="utf-8")
+    assert "a.yaml:3:1: error[PLN062]" in planc("lint", "train.sh", "--output-format", "concise", cwd=tmp_path).stdout
