@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.native import faults
-from planc.native.kinds import _launcher_checks, _slurm_checks, _srun_checks
+from planc.native.kinds import _launcher_checks, _scheduler_checks, _slurm_checks, _srun_checks
 from planc.native.shell.embedded import Embedded, outermost
 from planc.native.shell.launching import Launch
 from planc.native.shell.model import Command, Directive, Script
+
+#: Schedulers that read no options behind the first command; Grid Engine does.
+_STOPPING = ("slurm", "pbs")
 
 
 def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
@@ -17,6 +20,7 @@ def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
     yield from _broken(script)
     yield from _directives(script)
     yield from _launcher_checks.check(script, launches)
+    yield from _scheduler_checks.check(script, launches)
     for launch in launches:
         if launch.launcher in _launcher_checks.LAUNCHERS:
             yield from _pipe(script, launch)
@@ -40,7 +44,7 @@ def _directives(script: Script) -> Iterator[Diagnostic]:
         if directive.misspelt:
             help = (f"write `{_meant(directive)}` at the start of the line",)
             yield faults.UNSEEN_DIRECTIVE.at(place, f"`{directive.mark}` is a comment like any other", help=help)
-        elif directive.late:
+        elif directive.late and directive.scheduler in _STOPPING:
             message = f"`{directive.mark} {directive.option}` stands behind the first command"
             help = ("move it up: the scheduler stops reading there",)
             yield faults.UNSEEN_DIRECTIVE.at(place, message, "never read", help=help)

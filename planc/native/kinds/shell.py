@@ -6,6 +6,7 @@ from planc.diagnostics.diagnostic import Diagnostic
 from planc.native import json_tree, keys
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
 from planc.native.kinds import _launcher_says, _programs, _references, _script_parts, _slurm_checks, deepspeed
+from planc.native.kinds import _scheduled_jobs as jobs
 from planc.native.kinds import _shell_checks as checks
 from planc.native.kinds._launcher_checks import LAUNCHERS
 from planc.native.saying import Sayer
@@ -47,7 +48,7 @@ def read(tree: Tree, options: Options) -> Content:
     for heredoc in script.heredocs:
         _embedded(heredoc, named, sayer, options)
     _script_parts.refer(script, sayer)
-    limit = _slurm_checks.walltime(script)
+    limit = _slurm_checks.walltime(script) or jobs.limit(script)
     if limit is not None and limit[1]:
         line = limit[0].line
         entry = Entry(line, Scalar(limit[0].span, limit[0].option), Scalar(limit[0].value_span or line, limit[1]))

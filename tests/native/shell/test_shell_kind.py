@@ -111,6 +111,24 @@ def test_the_limit_of_a_job_is_read_as_slurm_reads_it(limit: str, seconds: int) 
     assert f"walltime = {seconds} s" in said.split("\n")
 
 
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("#PBS -l walltime=10:00:00", 36000),
+        ("#PBS -l select=1:ngpus=8,walltime=90", 90),
+        ("#PBS -l walltime=24:00", 1440),
+        ("#PBS -l walltime=1:00:00:00", 86400),
+        ("#BSUB -W 24:00", 86400),
+        ("#BSUB -W 90/host", 5400),
+        ("#$ -l gpu=8 -l h_rt=1::", 3600),
+        ("#$ -l h_rt=90", 90),
+    ],
+)
+def test_the_limit_of_a_job_is_read_as_each_scheduler_reads_it(line: str, seconds: int) -> None:
+    said = plan_text("a.sh", f"#!/bin/bash\n{line}\ntorchrun --standalone train.py\n")
+    assert f"walltime = {seconds} s" in said.split("\n")
+
+
 def test_flags_of_megatron_are_judged_as_those_of_its_files() -> None:
     text = (
         "#!/bin/bash\nARGS=(--num-layers 30 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048\n"
