@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
-from planc.native import faults, held
+from planc.native import faults, held, launched
 from planc.native.kind import Content, Recognised, Said
 from planc.native.tree import Map, Node, Seq
 from planc.source import Span
@@ -22,6 +22,7 @@ def check(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[
     said = [(each, place) for place, content in enumerate(contents) for each in content.said]
     yield from _disagreements(said, names, [file.kind.name for file in files])
     yield from _clipping(files, contents)
+    yield from launched.check(files)
     yield from held.check({file.kind.name: file.tree.root for file in files if file.tree.root is not None})
 
 

@@ -30,7 +30,7 @@ def check(launch: Launch) -> Iterator[Diagnostic]:
     yield from _processes(launch)
     yield from _inert(launch)
     yield from _program(launch)
-    yield from _machines(launch)
+    yield from machines(launch)
     yield from _precision(launch)
 
 
@@ -104,15 +104,15 @@ def _program(launch: Launch) -> Iterator[Diagnostic]:
         )
 
 
-def _machines(launch: Launch) -> Iterator[Diagnostic]:
+def machines(launch: Launch) -> Iterator[Diagnostic]:
     """Processes that several machines do not share, a machine that there is not, and nothing that says where they
     meet: a configuration may say the latter, and where none is named, one of the user's own.
     """
-    machines, rank = launch.option("num_machines"), launch.option("machine_rank")
-    count = whole_of(machines)
-    if machines is None or count is None or count < 2:
+    several, rank = launch.option("num_machines"), launch.option("machine_rank")
+    count = whole_of(several)
+    if several is None or count is None or count < 2:
         return
-    related = (Label(outermost(machines.written.span), plural(count, "machine")),)
+    related = (Label(outermost(several.written.span), plural(count, "machine")),)
     found = processes_of(launch)
     if found is not None and found[1] % count:
         option, total, _ = found
@@ -128,7 +128,7 @@ def _machines(launch: Launch) -> Iterator[Diagnostic]:
         yield faults.CONFLICTING_SETTINGS.at(place_of(rank), message, "no such machine", related=related, help=help)
     if launch.open or launch.option("config_file") is not None:
         return
-    yield from _lacking(launch, machines, count)
+    yield from _lacking(launch, several, count)
 
 
 def _lacking(launch: Launch, machines: Option, count: int) -> Iterator[Diagnostic]:

@@ -44,3 +44,9 @@ def whole_of(option: Option | None) -> int | None:
 def spelt(option: Option) -> str:
     """The name of an option as it is written, with its dashes."""
     return option.written.prefix.partition("=")[0]
+
+
+def with_value(option: Option, value: object) -> str:
+    """An option with another value, as who writes it would: `--nnodes=2`, and `num_machines: 2` in a file of keys."""
+    name = spelt(option)
+    return f"{name}={value}" if name.startswith("-") else f"{name}: {value}"

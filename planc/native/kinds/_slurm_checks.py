@@ -9,7 +9,7 @@ from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults
 from planc.native.kinds import _accelerate_launch_checks as accelerate
-from planc.native.kinds._options import number_of, spelt, whole_of
+from planc.native.kinds._options import number_of, whole_of, with_value
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
 from planc.native.shell.model import Directive, Script
@@ -149,8 +149,7 @@ def _cards(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     option, ranks, share = found
     message = f"{plural(ranks, 'process')} on a node with {plural(cards, 'card')}"
     label = "the last ones find no card" if cards < ranks else f"{plural(cards - ranks, 'card')} without work"
-    name = spelt(option)
-    help = (f"write `{name}={cards * share}`" + (", those of all nodes" if 1 < share else ""),)
+    help = (f"write `{with_value(option, cards * share)}`" + (", those of all nodes" if 1 < share else ""),)
     told = faults.CONFLICTING_SETTINGS.at(
         outermost(option.written.origin), message, label, related=(Label(place, "cards of a node"),), help=help
     )

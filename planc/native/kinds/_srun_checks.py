@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from planc.diagnostics.amounts import count_text, plural
-from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults
 from planc.native.kinds import _slurm_checks as slurm
 from planc.native.kinds import _torchrun_checks
-from planc.native.kinds._options import number_of, place_of, spelt, text_of, whole_of
+from planc.native.kinds._options import number_of, place_of, spelt, text_of, whole_of, with_value
 from planc.native.shell.embedded import Embedded, outermost
 from planc.native.shell.launching import Launch
 from planc.native.shell.model import Script
@@ -110,22 +110,41 @@ def _nodes(script: Script, launch: Launch, srun: Launch) -> Iterator[Diagnostic]
     """A launcher that waits for more nodes, or fewer, than it is started on."""
     option = launch.option("nnodes" if launch.launcher == "torchrun" else "num_machines")
     count, nodes = _waited_for(script, launch), granted(script, srun)
+    if option is None and nodes is not None and 1 < nodes.nodes:
+        yield from _alone(script, launch, srun, nodes)
     if option is None or count is None or nodes is None or nodes.nodes == count or launch.launcher == "deepspeed":
         return
     if nodes.is_own and nodes.nodes < count and launch.command.within("background", "loop", "function"):
         return  # others are started beside it
     message = f"{launch.alias} waits for {plural(count, 'node')} of {count_text(nodes.nodes)}"
-    name = spelt(option)
     if nodes.tasks:
         help, label = f"write `--ntasks={count}`: the launcher runs once a node", "no more tasks than these"
     elif nodes.is_own:
-        help, label = f"write `{name}={nodes.nodes}`", "nodes of this step"
+        help, label = f"write `{with_value(option, nodes.nodes)}`", "nodes of this step"
     else:
-        help, label = f"write `{name}={nodes.nodes}`, or `{name}=$SLURM_NNODES`", "nodes of the job"
+        told = f", or `{spelt(option)}=$SLURM_NNODES`" if spelt(option).startswith("-") else ""
+        help, label = f"write `{with_value(option, nodes.nodes)}`{told}", "nodes of the job"
     related = (Label(nodes.place, label),)
     yield faults.CONFLICTING_SETTINGS.at(
         outermost(option.written.origin), message, "the job does not start", related=related, help=(help,)
     )
+
+
+def _alone(script: Script, launch: Launch, srun: Launch, nodes: Granted) -> Iterator[Diagnostic]:
+    """A launcher that each node starts, and that is told of one: as many runs as there are nodes."""
+    if launch.launcher == "deepspeed" or launch.open or launch.option("standalone") is not None:
+        return
+    if launch.option("config_file") is not None or _is_told(script, launch, srun, "PET_NNODES"):
+        return
+    name = "--nnodes=" if launch.launcher == "torchrun" else "--num_machines "
+    message = f"{plural(nodes.nodes, 'node')}, each of which trains by itself"
+    related = (Label(nodes.place, plural(nodes.nodes, "node")),)
+    meant = ", or `--standalone` if that is meant" if launch.launcher == "torchrun" else ""
+    help = (f"add `{name}$SLURM_NNODES`{meant}",)
+    found = faults.CONFLICTING_SETTINGS.at(
+        outermost(launch.name.span), message, f"no `{name.strip(' =')}`", related=related, help=help
+    )
+    yield found._replace(severity=Severity.WARNING)
 
 
 def _expanded(script: Script, launch: Launch) -> Iterator[Diagnostic]:
@@ -181,7 +200,7 @@ def _rank(script: Script, launch: Launch, srun: Launch) -> Iterator[Diagnostic]:
             place_of(option), message, "the others are waited for", related=related, help=help
         )
     elif option is None and launch.launcher == "torchrun" and _torchrun_checks.is_static(launch):
-        if launch.open or _torchrun_checks.has_no_place(launch) or _is_told(script, launch, srun):
+        if launch.open or _torchrun_checks.has_no_place(launch) or _is_told(script, launch, srun, *_TOLD):
             return
         message = f"each of {plural(nodes.nodes, 'node')} is number 0"
         help = ("write `--rdzv-backend=c10d`, which needs no ranks",)
@@ -191,8 +210,8 @@ def _rank(script: Script, launch: Launch, srun: Launch) -> Iterator[Diagnostic]:
         )  # fmt: skip
 
 
-def _is_told(script: Script, launch: Launch, srun: Launch) -> bool:
-    """Whether a variable tells torchrun its rank, or may do so."""
+def _is_told(script: Script, launch: Launch, srun: Launch, *variables: str) -> bool:
+    """Whether one of some variables tells torchrun what no option does, or may do so."""
     names = {export.name for each in script.every() for export in each.exports}
     names.update(each.name for each in (*launch.environment, *srun.environment))
-    return bool(names.intersection(_TOLD)) or bool(script.sourced)
+    return bool(names.intersection(variables)) or bool(script.sourced)

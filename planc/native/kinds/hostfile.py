@@ -82,6 +82,12 @@ def _say(hosts: list[Host], sayer: Sayer) -> None:
         )
 
 
+def hosts_of(tree: Tree) -> tuple[Host, ...]:
+    """The hosts of a file; lines that name none are passed over."""
+    found = ((line, _HOST.match(line.text)) for line in _lines(tree.source))
+    return tuple(Host(line, _part(line, match, 1), _part(line, match, 2)) for line, match in found if match)
+
+
 def _lines(source: Source) -> Iterator[Span]:
     """The lines that say something, without the blanks around them."""
     start = 0
