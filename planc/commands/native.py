@@ -11,7 +11,7 @@ from planc.commands.jobs import Named, jobs
 from planc.compiler import Skipped
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
-from planc.native.job import Beside, Job, content_of, judge, read
+from planc.native.job import Beside, Job, content_of, judge, read, ruled
 from planc.native.kind import Recognised, Reference
 from planc.native.layout import Layout
 from planc.native.recognising import ENDINGS, format_of, recognise
@@ -28,6 +28,15 @@ class Found(NamedTuple):
 
     diagnostics: tuple[Diagnostic, ...]
     skipped: tuple[Skipped, ...]
+    layouts: Mapping[Source, Layout]
+
+
+class One(NamedTuple):
+    """Files as one job: what is wrong with what they say, and what the rules find in it; how each is laid out."""
+
+    job: Job | None
+    of_files: tuple[Diagnostic, ...]
+    of_rules: tuple[Diagnostic, ...]
     layouts: Mapping[Source, Layout]
 
 
@@ -101,7 +110,7 @@ class Natives:
             diagnostics.update(dict.fromkeys(_through(each, named, users) for each in result.diagnostics))
         return Found(tuple(diagnostics), tuple(skipped), layouts)
 
-    def as_one(self, sources: Sequence[Source]) -> tuple[Job | None, tuple[Diagnostic, ...]]:
+    def as_one(self, sources: Sequence[Source], houses: Mapping[Source, House | None]) -> One:
         """The files, with those that they name, as one job; None where none of them can be read."""
         diagnostics: dict[Diagnostic, None] = {}
         recognised: dict[Source, Recognised] = {}
@@ -112,10 +121,14 @@ class Natives:
             elif found is not None:
                 diagnostics[found] = None
         named = self._followed(recognised, diagnostics)
-        job = read(list(recognised.values()), self._load, self._beside) if recognised else None
-        if job is not None:
-            diagnostics.update(dict.fromkeys(_through(each, named, recognised) for each in job.diagnostics))
-        return job, tuple(diagnostics)
+        if not recognised:
+            return One(None, tuple(diagnostics), (), {})
+        job = read(list(recognised.values()), self._load, self._beside, houses.get(sources[0]))
+        diagnostics.update(dict.fromkeys(_through(each, named, recognised) for each in job.diagnostics))
+        by_rules, skipped = ruled(job, self._beside.world)
+        silent = frozenset(each.code for each in skipped)
+        layouts = {source: Layout(file.tree, silent) for source, file in recognised.items()}
+        return One(job, tuple(diagnostics), tuple(_through(each, named, recognised) for each in by_rules), layouts)
 
     def _followed(
         self, recognised: dict[Source, Recognised], diagnostics: dict[Diagnostic, None]

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from planc.diagnostics.text import visible
 from planc.format.formatting import format_text
-from planc.native.composing import NOTHING, Parts, Remarks, compose
-from planc.native.job import Job, targets_of
+from planc.native.composing import NOTHING, Composed, Parts, Remarks, compose
+from planc.native.job import ALONE, Beside, Job, targets_of
 from planc.native.kind import Said
-from planc.native.tables import consumers, load_table
-from planc.native.tree import Entry, Map, Node, Scalar, Seq
+from planc.native.leftover import Left, left_of
+from planc.native.refusals import Refusals, refusals
 from planc.plan.model import Unknown
 from planc.plan.schema import SECTIONS, Field
-from planc.source import Source, Span
+from planc.plan.scope import Load
+from planc.source import Span
 
 #: A global batch that follows from its factors, which every plan writes out.
 _GLOBAL = "batch.global"
+
+#: What follows from the trainers of a plan.
+_GRADIENTS = "precision.gradients"
 
 #: Sections that say nothing of a plan which has no ranks on their axis.
 _OF_AXIS = {"pipeline": "parallel.pipeline", "context": "parallel.context"}
@@ -25,37 +29,52 @@ _OF_AXIS = {"pipeline": "parallel.pipeline", "context": "parallel.context"}
 #: Keys that are listed one by one; nobody reads on.
 _MOST_LISTED = 200
 
-#: Characters of a value that is listed.
-_LONGEST = 80
 
+class Missing(NamedTuple):
+    """What a plan needs, or has a default for that the files' consumers need not share.
 
-class Left(NamedTuple):
-    """A key that a consumer reads and no field of the plan stands for: its file, its whole path, its value."""
+    path: the field; text: as it is written, with `...` for its value, or empty for the word of a section that is
+    there; reason: why it is not known, and what follows.
+    """
 
-    file: str
-    key: str
-    value: str
+    path: str
+    text: str
+    reason: str
 
 
 class Plan(NamedTuple):
-    """The text of a plan, None if it would be too long, and what is not in it."""
+    """The text of a plan, None if it would be too long, and what it is made of.
+
+    said: the values that stand in it; missing: what it lacks; left: what no field of it stands for; refused: targets of
+    the files that cannot write it, each with the reason.
+    """
 
     text: str | None
+    said: tuple[Said, ...]
+    missing: tuple[Missing, ...]
     left: tuple[Left, ...]
+    refused: tuple[tuple[str, str], ...]
 
 
-def plan_of(job: Job, name: str, parts: Parts = NOTHING, world: int | None = None) -> Plan:
+def plan_of(job: Job, name: str, load: Load, beside: Beside = ALONE, parts: Parts = NOTHING) -> Plan:
     """The plan of a job, in the canonical layout.
 
-    parts: the cluster and the model, as the file that is written refers to them; world: ranks, if they are known.
+    load, beside: how the job was read; parts: the cluster and the model, as the file that is written refers to them.
     """
     said = sorted((*job.said, *_worked_out(job)), key=lambda each: _place(each.path))
-    remarks = Remarks(_beside, lambda path, word, fields: _missing(job, path, word, fields, world))
-    composed = compose(said, targets_of(job.files, job.contents), name, parts, remarks)
-    left = tuple(_left(job, frozenset(each.said.path for each in composed.ranges)))
+    found = refusals(said, targets_of(job.files, job.contents), beside.parts, load)
+    said = sorted((*said, *_of_refused(job, found)), key=lambda each: _place(each.path))
+    lacking = _Lacking(job, found, beside.world)
+    remarks = Remarks(_beside, lacking.lines)
+    composed = compose(said, found.targets, name, parts, remarks)
+    left = tuple(left_of(job, frozenset(each.said.path for each in composed.ranges)))
     names = ", ".join(dict.fromkeys(visible(file.tree.source.name) for file in job.files))
-    lines = [f"# Made by `planc import` of {names}.", composed.source.text, *_listed(left)]
-    return Plan(format_text("\n".join(lines) + "\n"), left)
+    lines = [f"# Made by `planc import` of {names}.", composed.source.text, *_refused(found), *_listed(left)]
+    return Plan(format_text("\n".join(lines) + "\n"), _said_in(composed), tuple(lacking.found), left, found.refused)
+
+
+def _said_in(composed: Composed) -> tuple[Said, ...]:
+    return tuple(each.said for each in composed.ranges)
 
 
 def _worked_out(job: Job) -> Iterator[Said]:
@@ -69,6 +88,18 @@ def _worked_out(job: Job) -> Iterator[Said]:
             yield Said(_GLOBAL, str(value), nowhere, nowhere, "")
 
 
+def _of_refused(job: Job, found: Refusals) -> Iterator[Said]:
+    """The dtype of gradients that follows from trainers of the files, where one is not emitted."""
+    paths = {each.path for each in job.said}
+    if not found.refused or "precision" not in paths or _GRADIENTS in paths.union(job.withheld):
+        return
+    for plan in job.plans[:1]:
+        located = plan.find(_GRADIENTS)
+        if located is not None and isinstance(located.value, str):
+            nowhere = Span(job.composed.source, 0, 0)
+            yield Said(_GRADIENTS, located.value, nowhere, nowhere, found.refused[0][0], assumed=True)
+
+
 def _place(path: str) -> tuple[int, ...]:
     """Where a field stands among those of its section, as the language lists them."""
     kind, place = "plan", []
@@ -80,33 +111,135 @@ def _place(path: str) -> tuple[int, ...]:
 
 
 def _beside(said: Said) -> str:
+    if said.path == _GRADIENTS and said.entry.start == said.entry.end:
+        return f"as {said.key} has it"
     if said.assumed:
         file, key = visible(said.entry.source.name), visible(said.key)
         return f"follows from `{key}` of {file}" if said.follows else f"assumed: {file} has no `{key}`"
     return "micro batch x accumulation x replicas" if said.path == _GLOBAL and not said.key else ""
 
 
-def _missing(
-    job: Job, path: tuple[str, ...], word: str | None, fields: tuple[str, ...], world: int | None
-) -> Iterator[str]:
-    """Lines for the fields that a plan has to have, or has a default for that the files' consumers need not share."""
-    kind = _kind_at(path)
-    section = next((field for field in SECTIONS["plan"] if path == (field.name,)), None)
-    if section is not None and word is None and section.name in job.withheld and _matters(job, section):
-        yield f"no file says which {section.name} it is; `{section.default}` if the word is left out"
-    if path in (("model",), ("cluster",)) and word is not None:
-        return  # the block that it refers to has them
-    for field in SECTIONS.get(kind, ()):
-        if field.name in fields or (field.only and word not in field.only):
-            continue
-        due = [inner.name for inner in SECTIONS.get(field.type.of, ()) if inner.required]
+class _Lacking:
+    """What the sections of a plan lack, noted while they are written."""
+
+    __slots__ = ("_job", "_sections", "_wanted", "_world", "found")
+
+    def __init__(self, job: Job, refused: Refusals, world: int | None) -> None:
+        self._job = job
+        self._world = world
+        self._wanted = _wanted(job, refused)
+        paths = [each.path.split(".") for each in job.said if not each.path.startswith("emit.")]
+        self._sections = {".".join(path[:length]) for path in paths for length in range(1, len(path))}
+        self.found: list[Missing] = []
+
+    def lines(self, path: tuple[str, ...], word: str | None, fields: tuple[str, ...]) -> Iterator[str]:
+        """The comments at the end of a section."""
+        by_name: dict[str, list[Missing]] = {}
+        for each in self._of(path, word, fields):
+            self.found.append(each)
+            by_name.setdefault(each.text.partition(" ")[0], []).append(each)
+        return map(_line, by_name.values())
+
+    def _of(self, path: tuple[str, ...], word: str | None, fields: tuple[str, ...]) -> Iterator[Missing]:
+        at = ".".join(path)
+        section = next((field for field in SECTIONS["plan"] if path == (field.name,)), None)
+        if section is not None and word is None and section.name in self._job.withheld and _matters(self._job, section):
+            reason = f"no file says which {section.name} it is; `{section.default}` if the word is left out"
+            yield Missing(at, "", reason)
+        if path in (("model",), ("cluster",)) and word is not None:
+            return  # the block that it refers to has them
+        marked: set[str] = set()
+        for field in SECTIONS.get(_kind_at(path), ()):
+            own = ".".join((*path, field.name))
+            if field.name in fields or (field.only and word not in field.only):
+                continue
+            why = self._reason(path, field, word)
+            if why is not None:
+                marked.add(own)
+                inner = [each.name for each in SECTIONS.get(field.type.of, ()) if each.required]
+                if field.required or field.type.form != "record" or not inner:
+                    yield Missing(own, _text_of((field.name,)), why)
+                    continue
+                for each in inner:
+                    yield Missing(f"{own}.{each}", _text_of((field.name, each)), why)
+        for inner_path, (why, is_needed) in self._wanted.items():
+            names = inner_path.split(".")
+            here = ".".join(names[: len(path) + 1])
+            is_below = tuple(names[: len(path)]) == path and len(path) < len(names)
+            if here in fields and here in ("model", "cluster"):
+                continue  # a reference
+            if is_below and here not in self._sections and (is_needed or here not in marked):
+                yield Missing(inner_path, _text_of(names[len(path) :]), why)
+
+    def _reason(self, path: tuple[str, ...], field: Field, word: str | None) -> str | None:
+        """Why a field without a value is to be filled in; None if it need not be."""
         if field.required:
-            known = _known_of_world(path, field, fields, world)
-            yield f"{field.name} = ...  # no file says it{known}"
-        elif field.type.form == "record" and field.default == {} and due:
-            yield f"{field.name} {{ {'  '.join(f'{name} = ...' for name in due)} }}  # no file says it"
-        elif not path and field.name in job.withheld and _matters(job, field):
-            yield f"{field.name} = ...  # no file says it; `{field.default}` if it is left out"
+            return f"no file says it{self._known_of_world(path, field)}"
+        has_due = any(inner.required for inner in SECTIONS.get(field.type.of, ()))
+        if field.type.form == "record" and field.default == {} and has_due:
+            return "no file says it"
+        if not path and field.name in self._job.withheld and _matters(self._job, field):
+            return f"no file says it; `{field.default}` if it is left out"
+        return None
+
+    def _known_of_world(self, path: tuple[str, ...], field: Field) -> str:
+        is_count = path == ("cluster",) and field.name in ("nodes", "gpus_per_node")
+        if self._world is None or not (is_count or (*path, field.name) == ("cluster",)):
+            return ""
+        return f"; `nodes` x `gpus_per_node` is {self._world}"
+
+
+def _wanted(job: Job, refused: Refusals) -> Mapping[str, tuple[str, bool]]:
+    """Fields beside those that every plan needs, each with the reason and whether a target asks for it; else a file
+    decides it in a way of its own.
+    """
+    found = {path: (f"no file says it; {target} needs it", True) for path, target in refused.needed}
+    said = {each.path for each in job.said}
+    for content in job.contents:
+        withheld = (*content.withheld, *(("model.experts",) if "model" in content.withheld else ()))
+        for path in (*content.hidden, *withheld):
+            if "." in path and path not in said:
+                found.setdefault(path, (_by_default(path, path in content.hidden), False))
+    return found
+
+
+def _by_default(path: str, hidden: bool) -> str:
+    """Why a field is open that a file decides, and what it is if it is left out."""
+    *sections, name = path.split(".")
+    field = next((each for each in SECTIONS.get(_kind_at(tuple(sections)), ()) if each.name == name), None)
+    reason = "only the run knows it" if hidden else "the files leave it open"
+    default = None if field is None else field.default
+    if isinstance(default, bool):
+        return f"{reason}; `{str(default).lower()}` if it is left out"
+    return f"{reason}; `{default}` if it is left out" if isinstance(default, (int, float, str)) else reason
+
+
+def _line(marks: Sequence[Missing]) -> str:
+    """The comment that stands in the plan for what lacks in one place: a section with all its fields."""
+    reasons = dict.fromkeys(part for each in marks for part in each.reason.split("; "))
+    if not marks[0].text:
+        return "; ".join(reasons)
+    name = marks[0].text.partition(" ")[0]
+    heads = [each.text for each in marks if not each.text.startswith(f"{name} {{")]
+    inner = [each.text[len(name) + 3 : -2] for each in marks if each.text.startswith(f"{name} {{")]
+    text = " ".join((heads[0] if heads else name, *((f"{{ {'  '.join(inner)} }}",) if inner else ())))
+    return f"{text}  # {'; '.join(reasons)}"
+
+
+def _text_of(names: Sequence[str]) -> str:
+    """A field with its sections: `launch { script = ... }`."""
+    *sections, name = names
+    if sections[:1] == ["emit"]:  # an option of a target
+        return f"emit = [{sections[1]} {{ {name} = ... }}]"
+    return "".join(f"{each} {{ " for each in sections) + f"{name} = ..." + " }" * len(sections)
+
+
+def _refused(found: Refusals) -> Iterator[str]:
+    """Why targets of the files are not in `emit`."""
+    if found.refused:
+        yield "# Not in `emit`, since it cannot write this plan:"
+        for target, reason in found.refused:
+            yield f"#   {target}: {visible(reason)}"
 
 
 def _matters(job: Job, field: Field) -> bool:
@@ -114,12 +247,6 @@ def _matters(job: Job, field: Field) -> bool:
     axis = _OF_AXIS.get(field.name)
     used = axis is None or any(each.path == axis and each.text != "1" for each in job.said)
     return field.type.form == "variant" and field.default is not None and used
-
-
-def _known_of_world(path: tuple[str, ...], field: Field, fields: tuple[str, ...], world: int | None) -> str:
-    if world is None or path != ("cluster",) or field.name not in ("nodes", "gpus_per_node"):
-        return ""
-    return f"; `nodes` x `gpus_per_node` is {world}"
 
 
 def _kind_at(path: tuple[str, ...]) -> str:
@@ -137,66 +264,3 @@ def _listed(left: tuple[Left, ...]) -> Iterator[str]:
         yield f"#   {each.file}: {each.key} = {each.value}"
     if _MOST_LISTED < len(left):
         yield f"#   and {len(left) - _MOST_LISTED} more"
-
-
-def _left(job: Job, paths: frozenset[str]) -> Iterator[Left]:
-    """The keys of all files that no field of these stands for, and that say more than their default."""
-    covered: dict[Source, list[Span]] = {}
-    for each in job.said:
-        if not each.assumed and each.path in paths:
-            covered.setdefault(each.entry.source, []).append(each.entry)
-    for content in job.contents:
-        for reference in content.references:
-            covered.setdefault(reference.span.source, []).append(reference.span)
-    known = set(consumers())
-    for file in job.files:
-        table = load_table(file.kind.name).keys if file.kind.name in known else {}
-        spans = covered.get(file.tree.source, [])
-        seen = set[int]()
-        for root in file.tree.roots:
-            for key, entry, row in _leaves(root, "", table, seen):
-                if not _is_covered(entry, spans) and not _says_nothing(entry.value, row):
-                    yield Left(visible(file.tree.source.name), key, _shown(entry.value))
-
-
-def _leaves(node: Node, path: str, rows: dict[str, Any], seen: set[int]) -> Iterator[tuple[str, Entry, dict[str, Any]]]:
-    """The entries without parts below a node, each once, with their rows of the table."""
-    if id(node) in seen or not isinstance(node, Map):
-        return
-    seen.add(id(node))
-    for entry in node.entries:
-        key = f"{path}{visible(entry.name)}"
-        row = rows.get(entry.name, {})
-        inner = entry.value.items if isinstance(entry.value, Seq) else (entry.value,)
-        parts = [item for item in inner if isinstance(item, Map) and item.entries]
-        if not parts:
-            yield key, entry, row
-        row = row.get("items", {}) if isinstance(entry.value, Seq) else row
-        for at, item in enumerate(parts):
-            below = f"{key}[{at}]." if isinstance(entry.value, Seq) else f"{key}."
-            yield from _leaves(item, below, row.get("keys", {}), seen)
-
-
-def _is_covered(entry: Entry, spans: list[Span]) -> bool:
-    """Whether what was said holds an entry, or its value."""
-    value = entry.value.span
-    return any(
-        (span.start <= entry.span.start and entry.span.end <= span.end)
-        or (value.start <= span.start and span.end <= value.end)
-        for span in spans
-    )
-
-
-def _says_nothing(value: Node, row: dict[str, Any]) -> bool:
-    """Whether a value is none, left to another to fill in, or what the consumer takes anyway."""
-    if not isinstance(value, Scalar):
-        return isinstance(value, (Map, Seq)) and not (value.entries if isinstance(value, Map) else value.items)
-    if value.value is None or value.value == "auto":
-        return True
-    default = row.get("default")
-    return default is not None and default == value.value and isinstance(default, bool) == isinstance(value.value, bool)
-
-
-def _shown(value: Node) -> str:
-    text = " ".join(value.span.text.split())
-    return visible(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...")

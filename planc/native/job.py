@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from planc.compiler import Skipped, by_rules
@@ -73,13 +73,19 @@ class Judged(NamedTuple):
 def judge(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house: House | None = None) -> Judged:
     """Everything that is wrong with the files of a job, in them and between them."""
     job = read(files, load, beside, house)
-    found = list(job.diagnostics)
+    found, skipped = ruled(job, beside.world)
+    return Judged(in_order((*job.diagnostics, *found)), skipped, job.composed, job.plans)
+
+
+def ruled(job: Job, world: int | None) -> tuple[tuple[Diagnostic, ...], tuple[Skipped, ...]]:
+    """What the rules of plans find in a job of so many ranks, and those that lacked a number."""
+    found: list[Diagnostic] = []
     rules, skipped = all_rules(), list[Skipped]()
-    given = {} if beside.world is None else {"world.size": beside.world}
+    given = {} if world is None else {"world.size": world}
     for plan in job.plans:
         every = tuple(Facts(plan, engine, given) for engine in engines(plan))
         found.extend(job.way.all(by_rules(plan, rules, skipped, every)))
-    return Judged(in_order(found), tuple(dict.fromkeys(skipped)), job.composed, job.plans)
+    return tuple(found), tuple(dict.fromkeys(skipped))
 
 
 def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house: House | None = None) -> Job:
@@ -88,13 +94,14 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     options = options_of(files, beside.options)._replace(versions=_versions(beside.settings, house))
     files, contents = _apart(files, [content_of(file, options) for file in files])
     found = [each for content in contents for each in content.diagnostics]
-    said = [each for content in contents for each in content.said]
-    said.extend(_backends(files, contents))
-    found.extend(together.check(files, contents))
+    hidden = {path for content in contents for path in content.hidden}
+    said = [each for content in contents for each in _shown(content, hidden).said]
+    said.extend(_backends(files, contents, options))
+    found.extend(together.check(files, [_shown(content, hidden) for content in contents]))
     composed = compose(said, targets_of(files, contents), "job", beside.parts)
     kinds = [kind for file, content in zip(files, contents, strict=True) for kind in _kinds(file, content)]
     withheld = frozenset.intersection(*(frozenset(kind.withheld) for kind in kinds)) if kinds else frozenset()
-    withheld = withheld.union(*(content.withheld for content in contents))
+    withheld = withheld.union(hidden, *(content.withheld for content in contents))
     partial = Partial(withheld, beside.world)
     targets = known_targets()
     resolved = resolve((composed.source,), load, targets, beside.settings, None, house, partial)
@@ -106,6 +113,11 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     return Job(
         tuple(given), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
     )  # fmt: skip
+
+
+def _shown(content: Content, hidden: Set[str]) -> Content:
+    """What a file says that holds: of fields that another one decides over it, nothing."""
+    return content._replace(said=tuple(each for each in content.said if each.wins or each.path not in hidden))
 
 
 def _apart(
@@ -135,14 +147,26 @@ def _kinds(file: Recognised, content: Content) -> Iterator[Kind]:
     yield from (load_kind(target) for target in content.targets if target in kind_names())
 
 
-def _backends(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[Said]:
-    """DeepSpeed as the backend of trainers that have several, where a configuration of it stands beside their files."""
+def _backends(files: Sequence[Recognised], contents: Sequence[Content], options: Options) -> Iterator[Said]:
+    """DeepSpeed as the backend of trainers that have several, where a configuration of it stands beside their files,
+    and the Trainer as the one that reads it.
+    """
     config = next((file.tree.root for file in files if file.kind.name == "deepspeed"), None)
-    if config is not None:
-        start = config.span._replace(end=min(config.span.end, config.span.start + 1))
-        for target in targets_of(files, contents):
-            if any(option.name == "backend" for option in load_target(target).options):
-                yield Said(f"emit.{target}.backend", "deepspeed", start, start, "deepspeed", assumed=True)
+    told = next((each.entry for content in contents for each in content.said if _names_deepspeed(each)), None)
+    start = told if config is None else config.span._replace(end=min(config.span.end, config.span.start + 1))
+    if start is None:
+        return
+    targets = targets_of(files, contents)
+    if config is not None and (options.trainer == "hf" or "transformers" in targets):
+        yield Said("emit.deepspeed.trainer", "hf", start, start, "trainer", assumed=True)
+    for target in targets:
+        if any(option.name == "backend" for option in load_target(target).options):
+            yield Said(f"emit.{target}.backend", "deepspeed", start, start, "deepspeed", assumed=True)
+
+
+def _names_deepspeed(said: Said) -> bool:
+    """Whether a file says that DeepSpeed shares, as that of accelerate does."""
+    return said.path == "emit.accelerate.backend" and said.text == "deepspeed"
 
 
 def laid_over(files: Sequence[Recognised]) -> tuple[Recognised, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from planc.diagnostics.diagnostic import Diagnostic
-from planc.native.tree import Tree
+from planc.native.tree import Entry, Tree
 from planc.source import Source, Span
 
 #: Sections of a plan that the program decides: what a file withholds that says nothing of the training itself.
@@ -89,6 +89,9 @@ class Content(NamedTuple):
 
     withheld: fields and sections that it decides in a way that cannot be told; those of its kind are withheld, too.
     targets: trainers that it is for, beside those of its kind.
+    hidden: fields that it decides over other files by what only the run knows: what these say of them does not hold.
+    used: keys that what is said holds as well, beside those in whose place it stands.
+    stated: settings of a text without a tree, such as the options of a script.
     """
 
     said: tuple[Said, ...] = ()
@@ -96,6 +99,9 @@ class Content(NamedTuple):
     references: tuple[Reference, ...] = ()
     withheld: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    used: tuple[Span, ...] = ()
+    stated: tuple[Entry, ...] = ()
 
 
 class Kind(NamedTuple):

@@ -13,7 +13,9 @@ from planc.source import Source, Span
 class Sayer:
     """Collects what one file says; a kind's `read` fills it and returns `content()`."""
 
-    __slots__ = ("_diagnostics", "_references", "_said", "_targets", "_withheld")
+    __slots__ = (
+        "_diagnostics", "_hidden", "_references", "_said", "_stated", "_targets", "_used", "_withheld",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._said: list[Said] = []
@@ -21,12 +23,18 @@ class Sayer:
         self._references: list[Reference] = []
         self._targets: list[str] = []
         self._withheld: list[str] = []
+        self._hidden: list[str] = []
+        self._used: list[Span] = []
+        self._stated: list[Entry] = []
 
     def content(self) -> Content:
         """All that was said."""
         withheld = tuple(dict.fromkeys(self._withheld))
         targets = tuple(dict.fromkeys(self._targets))
-        return Content(tuple(self._said), tuple(self._diagnostics), tuple(self._references), withheld, targets)
+        return Content(
+            tuple(self._said), tuple(self._diagnostics), tuple(self._references), withheld, targets,
+            tuple(dict.fromkeys(self._hidden)), tuple(self._used), tuple(self._stated),
+        )  # fmt: skip
 
     def target(self, name: str) -> None:
         """The file is for this trainer too, by the name that `emit` has."""
@@ -51,6 +59,18 @@ class Sayer:
     def withhold(self, *paths: str) -> None:
         """The file decides these fields or sections in a way that cannot be told: they have no default."""
         self._withheld.extend(paths)
+
+    def hide(self, *paths: str) -> None:
+        """The file decides these fields over all others, by what only the run knows."""
+        self._hidden.extend(paths)
+
+    def use(self, *entries: Entry | None) -> None:
+        """What is said holds these entries as well."""
+        self._used.extend(entry.span for entry in entries if entry is not None)
+
+    def state(self, entry: Entry) -> None:
+        """A text without a tree has this setting, whether or not it is said."""
+        self._stated.append(entry)
 
     def say(self, path: str, entry: Entry | None, text: str | None = None, unit: str = "", wins: bool = False) -> None:
         """The field at a path is what the entry says: `text` in the language, else the entry's number, flag or text.

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
 from planc.commands.main import main
 from planc.native.kinds import kind_names, load_kind
+from planc.resources import read_text
 from tests.analysis import analysis_of, codes
 from tests.commands.cli import CLEAN, ROOT, planc
 
@@ -200,6 +203,57 @@ def test_faulty_files_give_no_plan(text: str, code: str, folder: Path, capsys: p
     assert main(["import", "ds.json", "--color=always"]) == 1
     shown = capsys.readouterr()
     assert (code in shown.err, shown.out) == (True, "")
+
+
+def test_what_rules_find_is_shown_and_the_plan_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "ds.json").write_text(DEEPSPEED.replace("{", '{"train_batch_size": 96,', 1))
+    assert main(["import", "ds.json", "--world=8", "-o", "run.plan"]) == 1
+    shown = capsys.readouterr()
+    assert "error[PLN201]: micro 2 x accumulation 4 x 8 replicas = 64, not 96\n --> ds.json:1:2" in shown.err
+    assert shown.out == "wrote `run.plan`\n"
+    assert "global       = 96" in (folder / "run.plan").read_text()
+
+
+def test_what_a_comment_allows_is_not_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "ds.yaml").write_text(
+        "train_batch_size: 96  # planc: allow PLN201 -- of another run\ntrain_micro_batch_size_per_gpu: 2\n"
+        "gradient_accumulation_steps: 4\nzero_optimization: {stage: 1}\n"
+    )
+    assert main(["import", "ds.yaml", "--world=8"]) == 0
+    assert "PLN201" not in capsys.readouterr().err
+
+
+def test_the_plan_as_data(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = json.loads(imported(capsys, "ds.json", "--world=8", "--output-format", "json"))
+    _validate(data)
+    assert data["plan"] == imported(capsys, "ds.json", "--world=8")
+    (stage,) = (each for each in data["said"] if each["path"] == "shard.stage")
+    assert (stage["value"], stage["key"], stage["assumed"]) == ("3", "stage", False)
+    assert (stage["file"], stage["line"], stage["column"]) == ("ds.json", 4, 25)
+    (size,) = (each for each in data["said"] if each["path"] == "batch.global")
+    assert (size["value"], size["key"], size["file"], size["line"]) == ("64", None, None, None)
+    assert {"path": "model", "reason": "no file says it"} in data["missing"]
+    assert [(each["key"], each["line"]) for each in data["left"]] == [
+        ("zero_optimization.overlap_comm", 4), ("wall_clock_breakdown", 8),
+    ]  # fmt: skip
+    assert (data["output"], data["refused"], data["diagnostics"], data["errors"]) == (None, [], [], 0)
+
+
+def test_faulty_files_as_data(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "ds.json").write_text(DEEPSPEED.replace("2,", '"two",', 1))
+    assert main(["import", "ds.json", "-o", "run.plan", "--output-format=json"]) == 1
+    shown = capsys.readouterr()
+    data = json.loads(shown.out)
+    _validate(data)
+    assert (data["plan"], data["output"], data["said"], shown.err) == (None, None, [], "")
+    assert [each["code"] for each in data["diagnostics"]] == ["PLN063"]
+    assert not (folder / "run.plan").exists()
+
+
+def _validate(data: object) -> None:
+    schemas = [json.loads(read_text(f"schemas/{name}.schema.json")) for name in ("import", "diagnostics")]
+    known = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in schemas)
+    Draft202012Validator(schemas[0], registry=known).validate(data)
 
 
 def test_a_warning_is_shown_and_the_plan_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

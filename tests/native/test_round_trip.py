@@ -180,7 +180,7 @@ def test_planc_finds_no_fault_in_its_own_files(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_an_imported_plan_says_what_the_files_say(case: str) -> None:
     for plan, job in jobs(case):
-        text = plan_of(job, "imported").text
+        text = plan_of(job, "imported", load).text
         assert text is not None
         (imported,) = analysed(text).plans
         for said in job.said:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.native import faults
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
-from planc.native.saying import Sayer
+from planc.native.saying import Sayer, quoted
 from planc.native.tree import Entry, Scalar, Tree
 from planc.source import Source, Span
 
@@ -75,6 +75,10 @@ def _say(hosts: list[Host], sayer: Sayer) -> None:
     first, last = hosts[0], hosts[-1]
     every = first.line.to(last.line)
     sayer.say("cluster.nodes", Entry(every, Scalar(first.name, "hosts"), Scalar(every, len(hosts))))
+    names = [host.name.text for host in hosts]
+    if 1 < len(names) and all(map(str.isprintable, names)):
+        entry = Entry(every, Scalar(first.name, "hosts"), Scalar(every, names))
+        sayer.say("emit.deepspeed-launcher.hosts", entry, f"[{', '.join(map(quoted, names))}]")
     if len({host.num_slots for host in hosts}) == 1:
         key = Scalar(first.slots, "slots")
         sayer.say(

@@ -152,6 +152,8 @@ def _say(kind: str, root: Map, sayer: Sayer) -> None:
     _text(sayer, "launch.kubernetes.image", trainer.find("image"))
     for variable in maps(trainer, "env"):
         name, value = variable.value("name"), variable.find("value")
+        if name == "PYTHONUNBUFFERED" and kind == PYTORCHJOB:
+            continue  # the operator sets it for every pod
         if isinstance(name, str) and name.isidentifier() and len(name) < _LONGEST:
             _text(sayer, f"launch.env.{name}", value)
     policy = root.find("spec", "runPolicy", "activeDeadlineSeconds") if kind == PYTORCHJOB else None

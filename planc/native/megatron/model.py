@@ -138,6 +138,8 @@ def _window(flags: Flags, teller: Teller) -> None:
 
 def _experts(flags: Flags, teller: Teller) -> None:
     if not flags.has("num-experts"):
+        if not flags.whole:
+            teller.withhold("model.experts")
         return
     if flags.count("num-experts") == 0:  # Megatron takes it for a dense model
         return
