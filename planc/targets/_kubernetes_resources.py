@@ -9,6 +9,7 @@ from planc.facts.facts import Facts
 from planc.plan.model import Plan, Unknown
 from planc.source import Span
 from planc.targets._carried import span_of_option
+from planc.targets._checkpoints import CHECKPOINTS, RESUMED, checkpoint_folders
 from planc.targets._kubernetes_faults import LOST_CHECKPOINTS, NO_NETWORK_CARDS, UNSAID, UNUSABLE_TEXT
 from planc.targets._kubernetes_pod import TARGET_NAME, Pair, card_resource, mount_parts, pairs, setting, taken_folders
 from planc.targets._kubernetes_text import is_amount, is_domain, is_folder, is_key
@@ -117,20 +118,16 @@ def _check_checkpoints(plan: Plan) -> Iterator[Diagnostic]:
     """Folders of checkpoints on no volume: that of this run, and that of the run which it goes on from."""
     mounted = [claim.value or "" for claim in pairs(plan, "claims", ":")]
     mounted += [mount_parts(mount)[1] for mount in written(plan, "launch.container.mounts") or ()]
-    seen: set[str] = set()
-    for path, label in (("checkpoint.directory", "gone when the pod ends"), ("resume.directory", "not in a new pod")):
-        folder = written(plan, path)
-        if folder is None or not plan.is_written(path) or "://" in folder or folder in seen:
-            continue
-        seen.add(folder)
+    labels = {CHECKPOINTS: "gone when the pod ends", RESUMED: "not in a new pod"}
+    for field, folder in checkpoint_folders(plan):
         place = folder if folder.startswith("/") else f"{setting(plan, 'workdir') or ''}/{folder}"
         if not _is_below(place, mounted):
             help = ('mount a volume there: `emit = [kubernetes { claims = ["CLAIM:FOLDER"] }]`',)
-            yield LOST_CHECKPOINTS.at(plan[path].span, f"no volume is mounted at `{folder}`", label, help=help)
-        elif path == "checkpoint.directory" and makes_record(plan) and not _is_below(_parent(place), mounted):
+            yield LOST_CHECKPOINTS.at(plan[field].span, f"no volume is mounted at `{folder}`", labels[field], help=help)
+        elif field == CHECKPOINTS and makes_record(plan) and not _is_below(_parent(place), mounted):
             message, label = "the record of the run ends with the pod", f"it would lie beside `{folder}`, on no volume"
             help = (f'write `directory = "{folder.rstrip("/")}/{plan.name}"`',)
-            yield NO_RECORD.at(plan[path].span, message, label, help=help)
+            yield NO_RECORD.at(plan[field].span, message, label, help=help)
 
 
 def _parent(place: str) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.plan.model import Plan
+from planc.targets._cards import another_card
 from planc.targets._faults import example, fault
-from planc.targets._launch import choice_of, key_span, written
+from planc.targets._launch import choice_of, key_span, option, written
 
 _VERSIONS = "ray 2.60.0, Train V2."
 _SCRIPT = 'launch { script = "train.py" }'
@@ -67,6 +68,12 @@ def check_cluster(plan: Plan) -> Iterator[Diagnostic]:
     if vendor in ("intel", "google"):
         span = plan["cluster.gpu"].span
         yield UNSAID.at(span, f"Ray Train has no torch for cards of {vendor}", "its workers use `torch.cuda`")
+    accelerator = option(plan, "ray-train", "accelerator")
+    choice = choice_of(plan, "ray-train")
+    if choice is not None and accelerator is not None and another_card(plan, accelerator):
+        message = f"`{accelerator}` is asked for, the plan is for `{another_card(plan, accelerator)}`"
+        help = ("write the card into `cluster`",)
+        yield UNSAID.at(choice.options["accelerator"].span, message, "checked for another card", help=help)
     for name in ("venv", "modules"):
         if written(plan, f"launch.{name}"):
             help = ("start Ray's nodes in it, and leave the field out",)

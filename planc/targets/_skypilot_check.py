@@ -9,7 +9,9 @@ from typing import Any
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.facts.facts import Facts
 from planc.plan.model import Plan, Record
+from planc.targets._cards import another_card
 from planc.targets._carried import check_launcher, span_of_option
+from planc.targets._checkpoints import CHECKPOINTS, RESUMED, checkpoint_folders
 from planc.targets._kubernetes_text import is_image
 from planc.targets._launch import choice_of, key_span, option, written
 from planc.targets._skypilot_cards import NAMES
@@ -76,6 +78,9 @@ def _check_resources(plan: Plan) -> Iterator[Diagnostic]:
         yield UNSAID.at(span, message, "asks for no card", help=help)
     elif name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 _.-]*", name):
         yield UNSAID.at(span, f"`{name}` is no name of a card", "its number follows from `cluster.gpus_per_node`")
+    elif name is not None and another_card(plan, name):
+        message = f"`{name}` is asked for, the plan is for `{another_card(plan, name)}`"
+        yield UNSAID.at(span, message, "checked for another card", help=("write the card into `cluster`",))
     infra = setting(plan, "infra")
     if infra is not None:
         cloud, *places = infra.split("/")
@@ -147,14 +152,11 @@ def _check_mounts(plan: Plan) -> Iterator[Diagnostic]:
 
 def _check_checkpoints(plan: Plan) -> Iterator[Diagnostic]:
     """Folders of checkpoints on the machine itself: that of this run, and that of the run which it goes on from."""
-    mounted, seen = [at for name in ("buckets", "volumes") for _, at in mounts(plan, name)], set()
-    for path, label in (("checkpoint.directory", "gone with the machine"), ("resume.directory", "not on a new one")):
-        folder = written(plan, path)
-        if folder is None or not plan.is_written(path) or "://" in folder or folder in seen:
-            continue
-        seen.add(folder)
+    mounted = [at for name in ("buckets", "volumes") for _, at in mounts(plan, name)]
+    labels = {CHECKPOINTS: "gone with the machine", RESUMED: "not on a new one"}
+    for field, folder in checkpoint_folders(plan):
         place = folder if folder.startswith("/") else f"{HOME}/{folder}"
         if not any(f"{place}/".startswith(f"{at}/") for at in mounted):
             at = place if _FOLDER.fullmatch(place) else "FOLDER"
             help = (f'mount a bucket there: `emit = [skypilot {{ buckets = ["s3://BUCKET:{at}"] }}]`',)
-            yield LOST_CHECKPOINTS.at(plan[path].span, f"nothing is mounted at `{folder}`", label, help=help)
+            yield LOST_CHECKPOINTS.at(plan[field].span, f"nothing is mounted at `{folder}`", labels[field], help=help)

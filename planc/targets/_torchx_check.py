@@ -9,6 +9,7 @@ from planc.diagnostics.amounts import count_text
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.plan.model import Plan, Record
 from planc.targets._carried import check_launcher, span_of_option
+from planc.targets._checkpoints import CHECKPOINTS, RESUMED, checkpoint_folders
 from planc.targets._kubernetes_text import is_image
 from planc.targets._launch import choice_of, is_unset, key_span, option, written
 from planc.targets._shell import is_bare
@@ -115,15 +116,11 @@ def _check_containers(plan: Plan, scheduler: str) -> Iterator[Diagnostic]:
 
 def _check_checkpoints(plan: Plan, places: set[str]) -> Iterator[Diagnostic]:
     """Folders of checkpoints in the container itself: that of this run, and that of the run which it goes on from."""
-    seen: set[str] = set()
-    for path, label in (("checkpoint.directory", "gone with the container"), ("resume.directory", "not in a new one")):
-        folder = written(plan, path)
-        if folder is None or not plan.is_written(path) or "://" in folder or folder in seen:
-            continue
-        seen.add(folder)
+    labels = {CHECKPOINTS: "gone with the container", RESUMED: "not in a new one"}
+    for field, folder in checkpoint_folders(plan):
         if not any(f"{folder}/".startswith(f"{place}/") for place in places):
             help = ('mount one there: `launch { container { mounts = ["/OUTSIDE:/FOLDER"] } }`',)
-            yield LOST_CHECKPOINTS.at(plan[path].span, f"no folder is mounted at `{folder}`", label, help=help)
+            yield LOST_CHECKPOINTS.at(plan[field].span, f"no folder is mounted at `{folder}`", labels[field], help=help)
 
 
 def _check_bare(plan: Plan, scheduler: str) -> Iterator[Diagnostic]:

@@ -187,10 +187,11 @@ def _check_family(plan: Plan) -> Iterator[Diagnostic]:
     choice, tensor, family = choice_of(plan, "fsdp2"), written(plan, "parallel.tensor"), written(plan, "model.family")
     if choice is None or _is_faulty(plan, "model.family", "model", "parallel.tensor"):
         return
+    layers = option(plan, "fsdp2", "layers")
     known = f"known are {', '.join(f'`{name}`' for name in sorted(SPLITS))}"
     near = None if family is None else nearest_family(family)
     unknown, not_split = (f"did you mean `{near}`?",) * 2 if near else ("unknown `family`", "not this `family`")
-    if tensor is not None and 1 < tensor and (family not in SPLITS or option(plan, "fsdp2", "layers") is not None):
+    if tensor is not None and 1 < tensor and (family not in SPLITS or layers is not None):
         yield FAMILY.at(
             plan["parallel.tensor"].span,
             "nothing says how tensor ranks split this model",
@@ -198,6 +199,10 @@ def _check_family(plan: Plan) -> Iterator[Diagnostic]:
             help=("write `tensor = 1`, or the `family` of a model of transformers",),
             notes=(known,),
         )
+    elif layers is not None and "" in layers.split("."):
+        span = choice.options["layers"].span
+        help = ('write it as in `"model.layers"`',)
+        yield FAMILY.at(span, "`layers` is no path of a module", "a part has no name", help=help)
     elif layers_path(plan) is None:
         yield FAMILY.at(
             plan["model"].span,
