@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -53,13 +53,15 @@ class Named(NamedTuple):
     sure: bool = True
 
 
-def refer(script: Script, launches: tuple[Launch, ...], sayer: Sayer, made: frozenset[str]) -> None:
-    """The configurations that a script names, but for those that it makes."""
+def refer(script: Script, launches: tuple[Launch, ...], sayer: Sayer, made: frozenset[str], here: bool = True) -> None:
+    """The configurations that a script names, but for those that it makes; `here`: it runs where it lies."""
     found = [each for launch in launches for each in named(launch)]
-    found += [each for words in tools(script) for each in _first(words[2:], TOOLS[_name(words[0])])]
+    found += [
+        each for inner in script.every() for words in tools(inner) for each in _first(words[2:], TOOLS[_name(words[0])])
+    ]
     for each in dict.fromkeys(found):
         if each.path not in made:
-            sayer.refer(each.path, each.place, each.kind, each.sure)
+            sayer.refer(each.path, each.place, each.kind, each.sure, here)
 
 
 def tools(script: Script) -> Iterator[tuple[Word, ...]]:
@@ -87,7 +89,7 @@ def named(launch: Launch) -> Iterator[Named]:
             yield _of(hosts, "hostfile")
     if launch.module and script in _READERS:
         yield from _first(launch.arguments, _READERS[script])
-    elif os.path.basename(script) == "deepy.py":
+    elif posixpath.basename(script) == "deepy.py":
         yield from _of_neox(launch.arguments)
     else:
         yield from _of_program(launch, script)
@@ -99,7 +101,7 @@ def _of_program(launch: Launch, script: str) -> Iterator[Named]:
             yield _of(option, "torchtitan")
         elif option.name == "yaml_cfg" and _is_file(option.value):
             yield _of(option, "megatron")
-        elif option.name == "config_file" and _is_file(option.value) and os.path.basename(script) == "run_train.py":
+        elif option.name == "config_file" and _is_file(option.value) and posixpath.basename(script) == "run_train.py":
             yield _of(option, "nanotron")
         elif option.name in _OF_PROGRAMS and _is_file(option.value):
             yield _of(option, None, False)
@@ -124,7 +126,7 @@ def _of_neox(words: tuple[Word, ...]) -> Iterator[Named]:
             paths.append(words[at])
         at += 1
     for word in paths:
-        path = os.path.join(folder, word.known or "")
+        path = posixpath.join(folder, word.known or "")
         path = path if path.endswith((".yml", ".json")) else f"{path}.yml"
         yield Named("gpt-neox", path, outermost(word.origin))
 
