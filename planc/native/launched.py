@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.diagnostics.names import nearest
 from planc.native import faults
 from planc.native.kind import Recognised
 from planc.native.kinds import _accelerate_launch_checks as accelerate
 from planc.native.kinds import _slurm_checks, _srun_checks
-from planc.native.kinds._options import spelt, text_of, whole_of
+from planc.native.kinds._deepspeed_launch_checks import slots_of
+from planc.native.kinds._options import place_of, spelt, text_of, whole_of
 from planc.native.kinds.hostfile import Host, hosts_of
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch, launches
@@ -124,6 +126,7 @@ def _option(entry: Entry, name: str, text: str | None = None) -> Option:
 
 def _hosts(launch: Launch, hosts: Sequence[Host]) -> Iterator[Diagnostic]:
     """More nodes than there are hosts, and more cards than they have slots."""
+    yield from _filters(launch, hosts)
     nodes, cards = launch.option("num_nodes"), launch.option("num_gpus")
     count, each = whole_of(nodes), whole_of(cards)
     if not hosts or launch.open:
@@ -146,3 +149,23 @@ def _hosts(launch: Launch, hosts: Sequence[Host]) -> Iterator[Diagnostic]:
         yield faults.DISAGREEING_FILES.at(
             outermost(cards.written.span), message, "the last ones find no card", related=related, help=help
         )
+
+
+def _filters(launch: Launch, hosts: Sequence[Host]) -> Iterator[Diagnostic]:
+    """Hosts and slots of a filter that the hostfile does not have."""
+    known = {host.name.text: host for host in hosts}
+    for option in filter(None, (launch.option("include"), launch.option("exclude"))):
+        for name, slots in slots_of(option):
+            host = known.get(name)
+            if host is None:
+                near = nearest(name, known)
+                message, label = f"the hostfile names no `{name[:40]}`", Label(hosts[0].line, "begins here")
+                help = (f"did you mean `{near}`?",) if near else ()
+            elif any(not 0 <= slot < host.num_slots for slot in slots):
+                message = f"`{name[:40]}` has no slot {max(slots)}"
+                label, help = Label(host.slots, "its slots"), (f"slots are counted from 0 to {host.num_slots - 1}",)
+            else:
+                continue
+            yield faults.DISAGREEING_FILES.at(
+                place_of(option), message, "deepspeed refuses to start", related=(label,), help=help
+            )

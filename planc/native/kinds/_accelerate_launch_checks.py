@@ -8,6 +8,7 @@ from planc.diagnostics.amounts import count_text, plural
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults
 from planc.native.kinds._options import place_of, spelt, text_of, whole_of
+from planc.native.kinds._torchrun_checks import address, handed_on
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
 from planc.native.shell.options import Option
@@ -31,6 +32,9 @@ def check(launch: Launch) -> Iterator[Diagnostic]:
     yield from _inert(launch)
     yield from _program(launch)
     yield from machines(launch)
+    yield from handed_on(launch)
+    if 1 < (whole_of(launch.option("num_machines")) or 1):
+        yield from address(launch, "main_process_ip", "main_process_port")
     yield from _precision(launch)
 
 
@@ -77,7 +81,7 @@ def _processes(launch: Launch) -> Iterator[Diagnostic]:
         related = (Label(outermost(several.written.span)),)
         help = ("write the number of cards, or remove `--multi_gpu`",)
         yield faults.CONFLICTING_SETTINGS.at(place_of(option), message, _REFUSED, related=related, help=help)
-    elif total < 0:
+    elif total < 0 or (total < 1 and any(launch.option(name) for name in ("use_fsdp", "use_deepspeed"))):
         message = f"`{spelt(option)}` is {total}"
         yield faults.WRONG_VALUE.at(place_of(option), message, _REFUSED, help=("write the number of cards",))
 

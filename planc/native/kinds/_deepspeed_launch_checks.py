@@ -21,6 +21,7 @@ def check(launch: Launch) -> Iterator[Diagnostic]:
     """Everything that is wrong with the options of `deepspeed`."""
     yield from _filters(launch)
     yield from _hosts(launch)
+    yield from _local(launch)
     yield from _launcher(launch)
     yield from _without_ssh(launch)
 
@@ -39,6 +40,12 @@ def has_hosts(launch: Launch) -> bool:
     slots = _slots(text_of(launch.option("include")) or "")
     is_local = launch.option("include") is None or (slots is not None and all(host == "localhost" for host, _ in slots))
     return launch.open or launch.option("hostfile") is not None or not is_local
+
+
+def slots_of(option: Option | None) -> list[tuple[str, list[int]]]:
+    """The hosts that a filter names, each with its slots; none where it is no filter, or only the run knows."""
+    text = text_of(option)
+    return [] if not text else _slots(text) or []
 
 
 def _slots(text: str) -> list[tuple[str, list[int]]] | None:
@@ -88,6 +95,20 @@ def _hosts(launch: Launch) -> Iterator[Diagnostic]:
     label = f"{_REFUSED}, unless `/job/hostfile` is there"
     found = faults.MISSING_KEY.at(outermost(nodes.written.span), message, label, help=help)
     yield found._replace(severity=Severity.WARNING)
+
+
+def _local(launch: Launch) -> Iterator[Diagnostic]:
+    """Filters of other machines, and no file that names them."""
+    if launch.open or launch.option("hostfile") is not None:
+        return
+    for option in (launch.option("include"), launch.option("exclude")):
+        other = next((host for host, _ in slots_of(option) if host != "localhost"), None)
+        if option is not None and other is not None:
+            message = f"no hostfile names `{other[:40]}`"
+            help = ("write `localhost:0,1`, or add `--hostfile=FILE`",)
+            label = f"{_REFUSED}, unless `/job/hostfile` does"
+            found = faults.MISSING_KEY.at(place_of(option), message, label, help=help)
+            yield found._replace(severity=Severity.WARNING)
 
 
 def _launcher(launch: Launch) -> Iterator[Diagnostic]:

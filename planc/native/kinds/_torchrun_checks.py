@@ -44,13 +44,37 @@ def check(launch: Launch) -> Iterator[Diagnostic]:
     """Everything that is wrong with the options of torchrun."""
     yield from _nodes(launch)
     yield from _processes(launch)
+    yield from handed_on(launch)
+    yield from _endpoint(launch)
+    if is_static(launch) and launch.option("rdzv_endpoint") is None:
+        yield from address(launch, "master_addr", "master_port")
+    yield from _standalone(launch)
+    yield from _rank(launch)
+    yield from _meeting(launch)
+    yield from _program(launch)
+
+
+def handed_on(launch: Launch) -> Iterator[Diagnostic]:
+    """What is wrong with options that accelerate hands on to torchrun as they are."""
     yield from _limits(launch)
     yield from _formats(launch)
     yield from _backend(launch)
-    yield from _endpoint(launch)
-    yield from _standalone(launch)
-    yield from _meeting(launch)
-    yield from _program(launch)
+
+
+def address(launch: Launch, host: str, port: str) -> Iterator[Diagnostic]:
+    """The options of a host and a port that are none."""
+    for name in (host, port):
+        option, text = launch.option(name), text_of(launch.option(name))
+        if option is None or text is None:
+            continue
+        number = whole_of(option)
+        if name == host and not _HOST.fullmatch(text.removeprefix("[").removesuffix("]")):
+            message, help = f"`{spelt(option)}` cannot be `{text[:40]}`", "write the name or the address of a machine"
+        elif name == port and number is not None and not 0 <= number < 2**16:
+            message, help = f"`{spelt(option)}` is {number}", "write a port from 1 to 65535"
+        else:
+            continue
+        yield faults.WRONG_VALUE.at(place_of(option), message, _refused(launch), help=(help,))
 
 
 def nodes_of(launch: Launch) -> Bounds | None:
@@ -209,6 +233,19 @@ def _standalone(launch: Launch) -> Iterator[Diagnostic]:
             yield faults.INERT_KEY.at(
                 outermost(option.written.span), message, related=related, help=("remove one of the two",)
             )
+
+
+def _rank(launch: Launch) -> Iterator[Diagnostic]:
+    """A number of a node that there is not."""
+    rank, nodes, bounds = launch.option("node_rank"), launch.option("nnodes"), nodes_of(launch)
+    number = whole_of(rank)
+    if rank is None or number is None or nodes is None or bounds is None or not is_static(launch):
+        return
+    if not 0 <= number < max(bounds.most, 1):
+        message = f"`{spelt(rank)}` is {number} of {plural(bounds.most, 'node')}"
+        related = (Label(outermost(nodes.written.span), plural(bounds.most, "node")),)
+        help = (f"nodes are counted from 0 to {bounds.most - 1}",)
+        yield faults.CONFLICTING_SETTINGS.at(place_of(rank), message, "no such node", related=related, help=help)
 
 
 def _meeting(launch: Launch) -> Iterator[Diagnostic]:

@@ -38,3 +38,9 @@ deepspeed --no_ssh --num_gpus 8 train.py  # <- PLN070
 deepspeed --no_ssh --node_rank=2 --num_nodes=2 --hostfile=hosts train.py  # <- PLN075
 deepspeed --launcher=pdhs train.py  # <- PLN063
 deepspeed --num_gpu four train.py  # <- PLN063
+torchrun --nnodes=2 --nproc_per_node 8 --node_rank 0 --master_addr=a=b train.py  # <- PLN063
+torchrun --nnodes=2 --nproc_per_node 8 --node_rank 0 --master_addr="$HOST" --master_port=99999 train.py  # <- PLN063
+torchrun --nnodes=2 --nproc_per_node 8 --node_rank 2 --master_addr="$HOST" train.py  # <- PLN075
+accelerate launch --rdzv_conf a train.py  # <- PLN063
+accelerate launch --use_fsdp --num_processes 0 train.py  # <- PLN063
+deepspeed --include=worker-1:0 train.py  # <- PLN070

@@ -12,3 +12,5 @@ accelerate launch --multi_gpu --num_processes 2 --fp8_pad_inner_dim yes -m train
 deepspeed --include=localhost:0,1 train.py --include all
 deepspeed --num_gpus -1 --exclude=localhost:1 train.py
 deepspeed --num_nodes "$N" --num_gpus 8 --launcher SLURM --hostfile "$HOSTS" train.py
+torchrun --nnodes=2 --nproc_per_node 8 --node_rank 1 --master_addr=10.0.0.1 --master_port=29500 train.py
+accelerate launch --rdzv_conf timeout=900 --num_processes 0 train.py
