@@ -21,11 +21,14 @@ from planc.native.kinds._kubernetes_pods import (
     Number,
     Pods,
     cards_of,
+    launch_of,
     maps,
     nodes_of,
     processes_of,
     resource,
 )
+from planc.native.kinds._options import place_of, whole_of
+from planc.native.kinds._torchrun_checks import is_static
 from planc.native.saying import is_on, whole
 from planc.native.tree import Entry, Map, Node, Scalar
 
@@ -211,6 +214,7 @@ def check_pods(pods: Pods, said: Number | None, total: int | None = None) -> Ite
     if cards is not None and (command or said) is not None:
         yield from check_counts(command or said, cards)
     yield from _check_waiting(pods, main, total)
+    yield from _check_rank(pods, main)
     if cards is not None and 1 < cards.value:
         yield from _check_shared_memory(pods, main, cards)
     yield from _check_network(pods, cards)
@@ -307,10 +311,27 @@ def _check_waiting(pods: Pods, main: Map, total: int | None) -> Iterator[Diagnos
         return
     place = pods.counted.value.span if pods.counted is not None else pods.place
     related = (Label(place, plural(pods.number, "pod")),)
-    help = (f"write `--nnodes={number}`",)
-    label = "torchrun waits for the others" if number < nodes.value else "the others are left out"
-    message = f"`--nnodes={nodes.value}` for {plural(number, 'pod')}"
+    help = (f"write `{nodes.key}={number}`",)
+    label = "the launcher waits for the others" if number < nodes.value else "the others are left out"
+    message = f"`{nodes.key}={nodes.value}` for {plural(number, 'pod')}"
     yield faults.CONFLICTING_SETTINGS.at(nodes.span, message, label, related=related, help=help)
+
+
+def _check_rank(pods: Pods, main: Map) -> Iterator[Diagnostic]:
+    """A number of a node that is written in the template of several pods."""
+    launch = launch_of(main)
+    if launch is None or launch.launcher == "deepspeed" or pods.number is None or pods.number < 2:
+        return
+    option = launch.option("node_rank" if launch.launcher == "torchrun" else "machine_rank")
+    number = whole_of(option)
+    if option is None or number is None or (launch.launcher == "torchrun" and not is_static(launch)):
+        return
+    place = pods.counted.value.span if pods.counted is not None else pods.place
+    related = (Label(place, plural(pods.number, "pod")),)
+    help = ("leave it out where an operator tells each pod, or write `$(JOB_COMPLETION_INDEX)`",)
+    message = f"each of {plural(pods.number, 'pod')} is number {number}"
+    label = "the others are waited for"
+    yield faults.CONFLICTING_SETTINGS.at(place_of(option), message, label, related=related, help=help)
 
 
 def _check_shared_memory(pods: Pods, main: Map, cards: Number) -> Iterator[Diagnostic]:
@@ -399,9 +420,9 @@ def check_trainjob(root: Map) -> Iterator[Diagnostic]:
     waits = nodes_of(trainer)
     if waits is not None and nodes is not None and count is not None and count != waits.value and 0 < count:
         related = (Label(nodes.value.span, plural(count, "node")),)
-        message = f"`--nnodes={waits.value}` for {plural(count, 'node')}"
-        label = "torchrun waits for the others" if count < waits.value else "the others are left out"
-        help = (f"write `--nnodes={count}`",)
+        message = f"`{waits.key}={waits.value}` for {plural(count, 'node')}"
+        label = "the launcher waits for the others" if count < waits.value else "the others are left out"
+        help = (f"write `{waits.key}={count}`",)
         yield faults.CONFLICTING_SETTINGS.at(waits.span, message, label, related=related, help=help)
 
 

@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from planc.native.kinds import _launcher_checks
+from planc.native.kinds._kubernetes_commands import run_of
+from planc.native.kinds._options import place_of, spelt, whole_of
 from planc.native.saying import whole
+from planc.native.shell.embedded import outermost
+from planc.native.shell.launching import Launch
+from planc.native.shell.options import Option
 from planc.native.tree import PLACEHOLDER, Entry, Map, Node, Scalar, Seq
 from planc.source import Span
 
@@ -30,7 +36,10 @@ _GAP = re.compile(r"\$\{?\w+|\{\{")
 #: Keys under which `$NAME` is the container's own matter.
 _OF_THE_CONTAINER = ("command", "args", "env")
 
-#: The option of torchrun that says how many processes a pod has, in a list of words or in a script.
+#: Launchers, and their option that says how many nodes they wait for.
+_NODES_OF = {"torchrun": "nnodes", "accelerate": "num_machines", "deepspeed": "num_nodes"}
+
+#: The options of torchrun where the image says that it is started.
 _PROCESSES = re.compile(r"--nproc[-_]per[-_]node(?:=|\s+|$)(\d{1,6})?")
 _NODES = re.compile(r"--nnodes(?:=|\s+|$)(\d{1,6}(?![\d:]))?")
 
@@ -170,20 +179,44 @@ def cards_of(container: Map, path: str = "resources") -> Number | None:
 
 
 def processes_of(container: Map) -> Number | None:
-    """The processes that the command of a container starts, where it is told how many."""
-    return _option(container, _PROCESSES, "--nproc-per-node")
+    """The processes that the command of a container starts in it, where it is told how many."""
+    launch = launch_of(container)
+    if launch is None:
+        return _option(container, _PROCESSES, "--nproc-per-node")
+    found = _launcher_checks.processes_of(launch)
+    return None if found is None else _number(*found)
 
 
 def nodes_of(container: Map) -> Number | None:
     """The nodes that the command of a container waits for, where it is told how many."""
-    return _option(container, _NODES, "--nnodes")
+    launch = launch_of(container)
+    if launch is None:
+        return _option(container, _NODES, "--nnodes")
+    option = launch.option(_NODES_OF[launch.launcher])
+    count = whole_of(option)
+    return None if option is None or count is None or count < 1 else _number(option, count)
+
+
+def launch_of(container: Map) -> Launch | None:
+    """The only launch of a container; None if there is none, or several, or it may not run."""
+    run = run_of(container)
+    found = [each for each in run.launches if each.launcher in _NODES_OF] if run is not None else []
+    is_sure = len(found) == 1 and not found[0].command.within("loop", "if", "case", "function")
+    return found[0] if is_sure else None
+
+
+def _number(option: Option, count: int) -> Number:
+    written = outermost(option.written.origin)
+    value = place_of(option)
+    entry = written.to(value) if written.source is value.source and written.start <= value.start else value
+    return Number(entry, value, count, spelt(option))
 
 
 def _option(container: Map, option: re.Pattern[str], key: str) -> Number | None:
-    """An option of torchrun: `--x=8`, `--x`, `8`, or either in a script."""
-    words = [item for name in ("command", "args") for item in _words(container.find(name))]
+    """An option of torchrun where the image itself starts that: `--x=8`, or `--x`, `8`."""
+    words = list(_words(container.find("args"))) if container.find("command") is None else []
     for at, word in enumerate(words):
-        match = option.search(word.value) if word.value.lstrip().startswith("--") or "torchrun" in word.value else None
+        match = option.match(word.value)
         if match is None:
             continue
         if match[1] is not None:

@@ -9,6 +9,8 @@ from planc.native import faults
 from planc.native.keys import Reader, check
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
 from planc.native.kinds import _kubernetes_checks as checks
+from planc.native.kinds import _programs, _references, _shell_checks, _written_files
+from planc.native.kinds._kubernetes_commands import has_variable, run_of
 from planc.native.kinds._kubernetes_pods import (
     GROUPS,
     JOB,
@@ -21,6 +23,7 @@ from planc.native.kinds._kubernetes_pods import (
     cards_of,
     filled,
     gaps,
+    launch_of,
     maps,
     pods_of,
     processes_of,
@@ -78,7 +81,7 @@ def read(tree: Tree, options: Options) -> Content:
         jobs.append((kind, whole_tree))
     running = [job for job in jobs if job[0] not in RUNTIMES]
     if len(running) == 1:
-        _say(*running[0], sayer)
+        _say(*running[0], sayer, options)
     return sayer.content()
 
 
@@ -108,11 +111,37 @@ def _judged(kind: str, root: Map) -> Iterator[Diagnostic]:
             for container in maps(each.spec, name):
                 yield from _container_keys(kind, container)
         yield from checks.check_pods(each, said, total)
+        if each.main is not None:
+            yield from _commands(kind, each.main)
     yield from _policies(kind, root, pods)
     if kind == PYTORCHJOB:
         yield from checks.check_pytorchjob(root, pods)
     elif kind == TRAINJOB:
         yield from checks.check_trainjob(root)
+        trainer = root.map("spec", "trainer")
+        yield from _commands(kind, trainer) if trainer is not None else ()
+
+
+def _commands(kind: str, container: Map) -> Iterator[Diagnostic]:
+    """What is wrong with the command of a container. Where nodes meet an operator says, a variable, or the image."""
+    run = run_of(container)
+    is_told = kind in (PYTORCHJOB, TRAINJOB, *RUNTIMES) or has_variable(container, "PET_")
+    is_told = is_told or container.find("command") is None
+    for found in _shell_checks.check(run.script, run.launches) if run is not None else ():
+        if not (is_told and found.code == faults.MISSING_KEY.code and "no place to meet" in found.message):
+            yield found
+
+
+def _started(container: Map, sayer: Sayer, options: Options) -> None:
+    """What the program of a container is told, and the files that it names: they may be in the image alone."""
+    run = run_of(container)
+    if run is None:
+        return
+    _references.refer(run.script, run.launches, sayer, _written_files.made_by(run.script), here=False)
+    _written_files.check(run.script, run.launches, sayer, options)
+    launch = launch_of(container)
+    if launch is not None:
+        _programs.tell(launch, sayer, options)
 
 
 def _policies(kind: str, root: Map, pods: tuple[Pods, ...]) -> Iterator[Diagnostic]:
@@ -140,7 +169,7 @@ def _container_keys(kind: str, container: Map) -> Iterator[Diagnostic]:
             yield found
 
 
-def _say(kind: str, root: Map, sayer: Sayer) -> None:
+def _say(kind: str, root: Map, sayer: Sayer, options: Options) -> None:
     """The shape of the job, and what its pods are given."""
     pods = [each for each in pods_of(kind, root) if each.main is not None and _trains(kind, each)]
     _shape(kind, root, pods, sayer)
@@ -156,6 +185,7 @@ def _say(kind: str, root: Map, sayer: Sayer) -> None:
             continue  # the operator sets it for every pod
         if isinstance(name, str) and name.isidentifier() and len(name) < _LONGEST:
             _text(sayer, f"launch.env.{name}", value)
+    _started(trainer, sayer, options)
     policy = root.find("spec", "runPolicy", "activeDeadlineSeconds") if kind == PYTORCHJOB else None
     sayer.say("launch.walltime", policy or root.find("spec", "activeDeadlineSeconds"), unit="s")
 

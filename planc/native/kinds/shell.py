@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from planc.diagnostics.diagnostic import Diagnostic
-from planc.native import json_tree, keys
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
-from planc.native.kinds import _launcher_says, _programs, _references, _script_parts, _slurm_checks, deepspeed
+from planc.native.kinds import _launcher_says, _programs, _references, _script_parts, _slurm_checks, _written_files
 from planc.native.kinds import _scheduled_jobs as jobs
 from planc.native.kinds import _shell_checks as checks
 from planc.native.kinds._launcher_checks import LAUNCHERS
 from planc.native.saying import Sayer
-from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import launches
-from planc.native.shell.model import Heredoc, Script
 from planc.native.shell.reading import read as read_script
 from planc.native.tree import Entry, Scalar, Tree
 
@@ -40,13 +36,8 @@ def read(tree: Tree, options: Options) -> Content:
     found = launches(script)
     faults = tuple(checks.check(script, found))
     sayer.report(*faults)
-    made = _made(script)
-    _references.refer(script, found, sayer, made)
-    named = frozenset(
-        each.path for launch in found for each in _references.named(launch) if each.kind == "deepspeed"
-    )  # fmt: skip
-    for heredoc in script.heredocs:
-        _embedded(heredoc, named, sayer, options)
+    _references.refer(script, found, sayer, _written_files.made_by(script))
+    _written_files.check(script, found, sayer, options)
     _script_parts.refer(script, sayer)
     limit = _slurm_checks.walltime(script) or jobs.limit(script)
     if limit is not None and limit[1]:
@@ -63,34 +54,6 @@ def read(tree: Tree, options: Options) -> Content:
     _programs.tell(training[0], sayer, options)
     content = sayer.content()
     return content._replace(said=(*content.said, *_launcher_says.settings(training[0])))
-
-
-def _made(script: Script) -> frozenset[str]:
-    """Files that the script itself writes."""
-    scripts = tuple(script.every())
-    targets = [heredoc.target for each in scripts for heredoc in each.heredocs]
-    targets.extend(redirect.target for each in scripts for command in each.commands for redirect in command.redirects)
-    return frozenset(target.known for target in targets if target is not None and target.known is not None)
-
-
-def _embedded(heredoc: Heredoc, named: frozenset[str], sayer: Sayer, options: Options) -> None:
-    """A DeepSpeed configuration that the script writes: what is wrong in it, at its places in the script.
-
-    named: the files that a launch gets as such.
-    """
-    tree = json_tree.read(heredoc.body) if heredoc.body.text.lstrip().startswith("{") else None
-    is_named = heredoc.target is not None and heredoc.target.known in named
-    if not isinstance(tree, Tree) or not (is_named or deepspeed.recognise(tree)):
-        return
-    content = deepspeed.read(tree, options)
-    sayer.report(*(_outside(found) for found in (*keys.duplicates(tree.roots[0]), *content.diagnostics)))
-
-
-def _outside(found: Diagnostic) -> Diagnostic:
-    """What is said of a text within the script, said of the script; its fixes are left out."""
-    primary = found.primary._replace(span=outermost(found.primary.span))
-    related = tuple(label._replace(span=outermost(label.span)) for label in found.related)
-    return found._replace(primary=primary, related=related, fixes=())
 
 
 KIND = Kind(

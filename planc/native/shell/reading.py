@@ -28,6 +28,11 @@ def read(source: Source, open: Open | None = None) -> Script:
     return _read(source, Scope(), _Reader(open, source))
 
 
+def read_within(source: Source, scope: Scope) -> Script:
+    """What a script does whose variables hold something when it starts."""
+    return _read(source, scope, _Reader(None, source))
+
+
 class _Reader(Reader):
     """How what stands in other texts is read: up to some levels, and no file within itself."""
 

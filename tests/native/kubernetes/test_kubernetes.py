@@ -12,6 +12,7 @@ import yaml
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.native.job import judge
 from planc.native.kind import Recognised
+from tests.commands.cli import planc
 from tests.compiling import file_of, plan_of, read
 from tests.native.judging import (
     corpus,
@@ -212,3 +213,90 @@ def test_the_corpus() -> None:
         errors = {each.code for each in found_in(row["file"], text) if each.severity is Severity.ERROR}
         if is_known_good(row):
             assert errors == TRUE_ERRORS.get(row["file"], set()), row["file"]
+
+
+JOB = """apiVersion: batch/v1
+kind: Job
+metadata: {name: run}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      hostIPC: true
+      containers:
+      - name: train
+        image: registry.example/train:1
+        resources: {limits: {nvidia.com/gpu: 8}}
+        env: [{name: MICRO, value: "4"}, {name: SECRET, valueFrom: {secretKeyRef: {name: a, key: b}}}]
+        command: COMMAND
+"""
+
+LINE = "torchrun --standalone --nproc_per_node 8 train.py --output_dir out --per_device_train_batch_size 4"
+
+
+def command(text: str) -> str:
+    """A job whose container has a command."""
+    return JOB.replace("COMMAND", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        str(LINE.split()).replace("'", '"'),
+        f"[{', '.join(LINE.split())}]",
+        "\n" + "".join(f"        - '{word}'\n" for word in LINE.split()),
+        f"[bash, -c, {LINE}]",
+        f'[bash, -c, "{LINE}"]',
+        f"[bash, -c, '{LINE}']",
+        "\n        - sh\n        - -c\n        - |\n          set -e\n"
+        f"          {LINE}".replace(" --out", " \\\n            --out"),
+        "\n        - sh\n        - -c\n        - >-\n          " + LINE.replace(" train.py", "\n          train.py"),
+        '[bash, -lc, "echo \\"it\'s\\"; ' + LINE + '"]',
+        '["/bin/sh", "-c", "' + LINE.replace(" train.py", " \\\n             train.py") + '"]',
+        "[bash, -c, '" + LINE.replace(" 4", ' "4"') + "']",
+    ],
+)  # fmt: skip
+def test_words_of_a_command_have_their_places(text: str) -> None:
+    job = command(text)
+    found = judged("job.yaml", job)
+    micro = next(each.said for each in found.composed.ranges if each.said.path == "batch.micro")
+    assert micro.text == "4"
+    assert micro.value.text == "4"
+    assert micro.value.start == job.rindex("4")
+
+
+def said_of(text: str) -> str | None:
+    """The micro batch that the command of a job tells."""
+    found = judged("job.yaml", command(text)).composed.ranges
+    return next((each.said.text for each in found if each.said.path == "batch.micro"), None)
+
+
+def test_variables_of_the_container_are_known() -> None:
+    start = LINE.removesuffix("4")
+    assert said_of(f'[bash, -c, "{start}$MICRO"]') == "4"
+    assert said_of(f'[bash, -c, "{start}$(MICRO)"]') == "4"
+    words = start.split()
+    assert said_of(str([*words, "$(MICRO)"]).replace("'", '"')) == "4"
+    for unknown in ("$(SECRET)", "$MICRO", "$(NOWHERE)", "{{ .Values.micro }}"):
+        assert said_of(str([*words, unknown]).replace("'", '"')) is None
+    assert said_of(f'[bash, -c, "{start}$SECRET"]') is None
+    assert said_of(f'[bash, -c, "{start}$$MICRO"]') == "4"  # which is `$MICRO` to the shell
+
+
+def test_a_file_beside_the_job_is_followed_and_one_in_the_image_is_not_missed(tmp_path: Path) -> None:
+    text = command(f"[bash, -c, {LINE} --deepspeed ds.json]")
+    (tmp_path / "job.yaml").write_text(text, encoding="utf-8")
+    assert planc("lint", "job.yaml", cwd=tmp_path).stdout == "Found no faults in 1 file.\n"
+    (tmp_path / "ds.json").write_text('{"train_micro_batch_size_per_gpu": 8}', encoding="utf-8")
+    printed = planc("lint", "job.yaml", "--output-format", "concise", cwd=tmp_path).stdout
+    assert printed.startswith("ds.json:1:2: error[PLN071]")
+
+
+def test_a_job_whose_command_names_no_place_to_meet() -> None:
+    job = command("[torchrun, --nnodes=2, --nproc-per-node=8, train.py]").replace(
+        "spec:\n  template", "spec:\n  parallelism: 2\n  template", 1
+    )
+    assert [each.code for each in found_in("job.yaml", job)] == ["PLN070"]
+    told = job.replace("env: [", 'env: [{name: PET_RDZV_ENDPOINT, value: "h:1"}, ')
+    assert found_in("job.yaml", told) == ()
+    assert found_in("job.yaml", job.replace("command:", "args:")) == ()  # the image may start it otherwise
