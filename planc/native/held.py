@@ -7,6 +7,7 @@ from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
+from planc.native.keys import setting
 from planc.native.tree import Entry, Map, Scalar
 from planc.plan.families import VISION_LAYERS
 from planc.source import Span
@@ -70,7 +71,8 @@ def _differs(entry: Entry | None, arguments: Map, name: str, due: float | None) 
     own = arguments.find(name)
     place, label = (own.span, "here") if own is not None else (_start(arguments), f"`{name}` is left out")
     message = f"`{entry.name}` and `{name}` disagree"
-    help = (f'write `"{entry.name}": "auto"`, or {due:g}',)
+    filled_in = setting(entry, entry.name, '"auto"')
+    help = (f"write `{filled_in}`, or {due:g}",)
     yield faults.DISAGREEING_FILES.at(entry.span, message, _REFUSES, related=(Label(place, label),), help=help)
 
 
@@ -88,7 +90,8 @@ def _precision(arguments: Map, config: Map) -> Iterator[Diagnostic]:
         argument = arguments.find(name)
         place, label = (argument.span, "here") if argument is not None else (_start(arguments), f"no `{name}` here")
         message = f"`{name}` is {'on' if flag else 'off'} for DeepSpeed only"
-        help = (f'write `"{name}": {{"enabled": "auto"}}`',)
+        filled_in = setting(entry, "enabled", '"auto"')
+        help = (f"write `{filled_in}`",)
         yield faults.DISAGREEING_FILES.at(entry.span, message, _REFUSES, related=(Label(place, label),), help=help)
 
 

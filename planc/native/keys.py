@@ -333,6 +333,15 @@ def _plain(name: str) -> str:
     return name.replace("-", "_")
 
 
+def setting(near: Entry, name: str, value: str) -> str:
+    """A key with a value, as the file of an entry writes them; of a command line, as an option. Texts of JSON are given
+    in quotes, which an option goes without.
+    """
+    if near.key.span.text.startswith("--"):
+        return f"--{name} {value.strip(chr(34))}"
+    return f"{as_key(near, name)}: {value}"
+
+
 def as_key(entry: Entry, name: str) -> str:
     """A name as the file writes keys: in the quotes of the one that it replaces."""
     quote = entry.key.span.text[:1]

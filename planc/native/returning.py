@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.native.composing import Composed
 from planc.native.kind import Said
+from planc.native.values import with_point
+from planc.native.wording import argument, worded
 from planc.source import Source, Span
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?")
@@ -42,17 +44,28 @@ class Way:
 
     def one(self, found: Diagnostic) -> Diagnostic:
         """A diagnostic, said of the files. Of its fixes, those that change a number which the file writes alike."""
-        fixes = [self._fix(fix) for fix in found.fixes]
-        primary = self._label(found.primary)
-        related = [label for label in map(self._label, found.related) if label.span != primary.span]
+        near = self._near(found)
+        fixes = [self._fix(fix, near) for fix in found.fixes]
+        primary = self._label(found.primary, near)
+        related = [label for each in found.related if (label := self._label(each, near)).span != primary.span]
         return found._replace(
-            message=self._words(found.message),
+            message=self._words(found.message, near),
             primary=primary,
             related=tuple(dict.fromkeys(related)),
-            help=tuple(self._words(_OR_AUTO.sub("", text)) for text in found.help),
-            notes=tuple(map(self._words, found.notes)),
+            help=tuple(self._words(_OR_AUTO.sub("", text), near) for text in found.help),
+            notes=tuple(self._words(text, near) for text in found.notes),
             fixes=tuple(fix for fix in fixes if fix is not None),
         )
+
+    def _near(self, found: Diagnostic) -> dict[str, Said]:
+        """What is said at the places that a diagnostic shows, by the last parts of the paths; the first counts."""
+        near: dict[str, Said] = {}
+        for label in (found.primary, *found.related):
+            if label.span.source is self._composed.source:
+                at = self._composed.said_at(label.span)
+                if at is not None:
+                    near.setdefault(at.said.path.rpartition(".")[2], at.said)
+        return near
 
     def span(self, span: Span) -> Span:
         """The place in a file that a place in the composed text stands for; else the start of the first file."""
@@ -64,15 +77,15 @@ class Way:
             return within.said.entry if within is not None else Span(self._home, 0, 0)
         return at.said.value if at.value <= span.start and span.end <= at.end else at.said.entry
 
-    def _label(self, label: Label) -> Label:
-        text = self._words(label.text)
+    def _label(self, label: Label, near: Mapping[str, Said]) -> Label:
+        text = self._words(label.text, near)
         at = self._composed.said_at(label.span) if label.span.source is self._composed.source else None
         if at is not None and at.said.assumed:
             reason = f"follows from `{at.said.key}`" if at.said.follows else f"`{at.said.key}` is left out"
             text = f"{reason}: {text}" if text else reason
         return Label(self.span(label.span), text)
 
-    def _fix(self, fix: Fix) -> Fix | None:
+    def _fix(self, fix: Fix, near: Mapping[str, Said]) -> Fix | None:
         edits = []
         for edit in fix.edits:
             if edit.span.source is not self._composed.source:
@@ -82,14 +95,14 @@ class Way:
             text = as_written(at.said, edit.text) if at is not None and exact else None
             if at is None or text is None or at.said.assumed:
                 return None
-            edits.append(Edit(at.said.value, text))
-        return fix._replace(title=self._words(fix.title), edits=tuple(edits)) if edits else None
+            edits.append(Edit(at.said.value, self._number(at.said, text)))
+        return fix._replace(title=self._words(fix.title, near), edits=tuple(edits)) if edits else None
 
-    def _words(self, text: str) -> str:
-        """A text with the files' own keys in place of the fields that they say."""
-        return _QUOTED.sub(self._quoted, text)
+    def _words(self, text: str, near: Mapping[str, Said]) -> str:
+        """A text with the files' own keys in place of the fields that they say, and words for other settings."""
+        return _QUOTED.sub(lambda match: self._quoted(match, near), text)
 
-    def _quoted(self, match: re.Match[str]) -> str:
+    def _quoted(self, match: re.Match[str], near: Mapping[str, Said]) -> str:
         inner = match[1]
         said = self._by_path.get(inner)
         if said is not None:
@@ -97,19 +110,50 @@ class Way:
         setting = _SETTING.fullmatch(inner)
         if setting is None:
             return match[0]
-        path = inner.partition(" = ")[0]
-        said = self._by_path.get(path) if "." in path else self._by_leaf.get(setting[1])
-        text = as_written(said, setting[2]) if said is not None else None
-        return match[0] if said is None or text is None else f"`{self.setting(said, text)}`"
+        path, name, value = inner.partition(" = ")[0], setting[1], setting[2]
+        said = self._by_path.get(path) if "." in path else near.get(name) or self._by_leaf.get(name)
+        text = _shown(said, value) if said is not None else None
+        if said is not None and text is not None:
+            return f"`{self.setting(said, text)}`"
+        own = self._argument(name)
+        if own is not None:
+            return f"`{self._set(self._home, own, value)}`"
+        return worded(name, value) or match[0]
+
+    def _argument(self, name: str) -> str | None:
+        """The argument of Megatron-LM for a field that none of its files has, in the form of those that they have."""
+        own, known = argument(name), self._by_path.get("parallel.tensor") or self._by_path.get("model.layers")
+        if own is None or known is None or not known.key.startswith("--"):
+            return None
+        return f"--{own}"
 
     def setting(self, said: Said, value: str) -> str:
         """A key with a value, as its file writes them."""
-        form = self._formats.get(said.entry.source, "yaml")
+        return self._set(said.entry.source, said.key, self._number(said, value))
+
+    def _number(self, said: Said, text: str) -> str:
+        """A number as the file's format reads it: without a point, `1e-5` is a text to YAML."""
+        is_yaml = self._formats.get(said.entry.source, "yaml") == "yaml"
+        return with_point(text) if is_yaml and _NUMBER.fullmatch(text) else text
+
+    def _set(self, source: Source, key: str, value: str) -> str:
+        form = self._formats.get(source, "yaml")
         if form == "json":
-            return f'"{said.key}": {value}'
+            return f'"{key}": {value}'
         if form == "shell":
-            return f"{said.key} {value}"
-        return f"{said.key} = {value}" if form == "toml" else f"{said.key}: {value}"
+            return f"{key} {value}"
+        return f"{key} = {value}" if form == "toml" else f"{key}: {value}"
+
+
+def _shown(said: Said, text: str) -> str | None:
+    """Another value of what was said, for who is to write it: also a number that the file writes in another way."""
+    written = as_written(said, text)
+    if written is not None or not (_NUMBER.fullmatch(said.text) and _NUMBER.fullmatch(text)):
+        return written
+    try:
+        return text if float(said.value.text) == float(said.text) else None
+    except ValueError:
+        return None
 
 
 def as_written(said: Said, text: str) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults, held, launched
+from planc.native.keys import setting
 from planc.native.kind import Content, Recognised, Said
 from planc.native.tree import Map, Node, Seq
 from planc.source import Span
@@ -63,7 +64,8 @@ def _disagreements(
             continue
         one, other = names.get(known.entry, known.key), names.get(each.entry, each.key)
         if each.assumed:
-            message = f"`{one}` is not the default of `{each.key}`"
+            is_one = one == each.key
+            message = f"`{one}` is {'left out of the other file' if is_one else f'not the default of `{each.key}`'}"
             label = f"`{each.key}` is left out, so it is {each.text}"
             yield faults.DISAGREEING_FILES.at(
                 known.entry, message, f"{known.text} here", related=(Label(each.entry, label),)
@@ -90,14 +92,15 @@ def _clipping(files: Sequence[Recognised], contents: Sequence[Content]) -> Itera
     if "transformers" not in by_kind or "deepspeed" not in by_kind:
         return
     root = by_kind["deepspeed"][0].tree.root
-    if root is None or root.find("gradient_clipping") is not None:
+    if root is None or not root.entries or root.find("gradient_clipping") is not None:
         return
     for said in by_kind["transformers"][1].said:
         if said.path == "optimizer.clip" and not said.assumed and said.text != "0":
             start = root.span._replace(end=min(root.span.end, root.span.start + 1))
+            clipping = setting(root.entries[0], "gradient_clipping", '"auto"')
             message = "`max_grad_norm` clips nothing under this DeepSpeed file"
             found = faults.DISAGREEING_FILES.at(
                 said.entry, message, "left to DeepSpeed", related=(Label(start, "has no `gradient_clipping`"),),
-                help=('write `"gradient_clipping": "auto"` there',),
+                help=(f"write `{clipping}` there",),
             )  # fmt: skip
             yield found._replace(severity=Severity.WARNING)

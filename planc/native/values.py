@@ -125,7 +125,7 @@ def _meant(node: Node, types: Any) -> str | None:
         return None
     if "int" in types and number.is_integer():
         return str(int(number)) if abs(number) < 1e15 else None
-    return _with_point(value.strip()) if "float" in types else None
+    return with_point(value.strip()) if "float" in types else None
 
 
 def _is_converted(node: Node, types: Any) -> bool:
@@ -135,7 +135,7 @@ def _is_converted(node: Node, types: Any) -> bool:
     return _DIGITS.fullmatch(str(node.value)) is not None
 
 
-def _with_point(number: str) -> str:
+def with_point(number: str) -> str:
     """A number as every format reads it: to YAML, `1e-5` is a text, and `1.0e-5` a number."""
     mantissa, exponent, power = number.lower().partition("e")
     if not exponent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,8 @@ from planc.reporting.fixing import mend
 from planc.source import Source
 from tests.native.deepspeed_mutations import FILES, good_texts, mutants
 from tests.native.trees import read
+
+FOLDER = Path(__file__).parent
 
 
 def judged(name: str, text: str, world: int | None = 8) -> tuple[Source, tuple[Diagnostic, ...]]:
@@ -70,3 +73,41 @@ def test_a_value_that_is_written_otherwise_is_not_mended(size: str) -> None:
     for each in found:
         if each.code == "PLN201":
             assert all(edit.span.text == "4" for fix in each.fixes for edit in fix.edits), source.text
+
+
+def helped(kind: str, name: str, text: str, code: str, world: int | None = None) -> list[str]:
+    """What the help of a kind of fault says of a file."""
+    found = recognise(Source(name, text), kind, True)
+    assert isinstance(found, Recognised)
+    diagnostics = judge([found], lambda name, importer: "no file", Beside(world=world)).diagnostics
+    return [text for each in diagnostics if each.code == code for text in each.help]
+
+
+MEGATRON = (
+    "MODEL_ARGS:\n  --num-layers: 30\n  --hidden-size: 1024\n  --num-attention-heads: 16\n  --seq-length: 1024\n"
+    "  --micro-batch-size: 1\n  --global-batch-size: 64\n  --pipeline-model-parallel-size: 4\n  --train-iters: 50\n"
+    "  --lr: 1e-5\n  --min-lr: 1e-4\n  --save: out\n  --save-interval: 10000\n"
+)
+
+
+def test_help_speaks_of_arguments_that_the_file_does_not_have() -> None:
+    ends = "--decoder-first-pipeline-num-layers: 7` and `--decoder-last-pipeline-num-layers: 7"
+    assert f"or state the ends: `{ends}`" in helped("megatron", "a.yaml", MEGATRON, "PLN106")
+    assert helped("megatron", "a.yaml", MEGATRON, "PLN702") == [
+        "it is a rate, no share of the peak: `--min-lr: 1.0e-09`"
+    ]
+
+
+def test_help_is_in_words_where_no_key_stands_for_a_field() -> None:
+    text = (FOLDER / "torchtitan" / "err_underfilled.toml").read_text(encoding="utf-8")
+    found = helped("torchtitan", "a.toml", text, "PLN202", 16)
+    assert found and all("a global batch of" in each and "global =" not in each for each in found), found
+
+
+def test_a_number_is_written_as_the_format_reads_it() -> None:
+    text = (FOLDER / "gpt_neox" / "err_rates.yaml").read_text(encoding="utf-8")
+    found = recognise(Source("a.yaml", text), "gpt-neox", True)
+    assert isinstance(found, Recognised)
+    diagnostics = judge([found], lambda name, importer: "no file").diagnostics
+    (fault,) = (each for each in diagnostics if each.code == "PLN702")
+    assert [edit.text for fix in fault.fixes for edit in fix.edits] == ["1.0e-07"]  # `1e-07` is a text to YAML

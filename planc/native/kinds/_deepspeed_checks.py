@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from planc.diagnostics.amounts import count_text, either, plural
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label
 from planc.native import faults
+from planc.native.keys import setting
 from planc.native.saying import is_on, whole
 from planc.native.tree import Entry, Map, Scalar, Seq, walk
 from planc.source import Span
@@ -47,7 +48,8 @@ def _batch(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
     """Three numbers of which two give the third, as far as that shows without the number of ranks."""
     sizes = ("train_batch_size", "train_micro_batch_size_per_gpu")
     if trainer == "deepspeed" and all(root.find(name) is None or _is_null(root, name) for name in sizes):
-        help = ('add `"train_micro_batch_size_per_gpu": 1`, or what fits',)
+        size = setting(root.entries[0], sizes[1], "1") if root.entries else f'"{sizes[1]}": 1'
+        help = (f"add `{size}`, or what fits",)
         message = "the file has no batch size"
         yield faults.MISSING_KEY.at(Span(root.span.source, root.span.start, root.span.start + 1), message, help=help)
     whole_batch = root.find("train_batch_size")
@@ -68,7 +70,9 @@ def _batch(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
     factors = [f"{name} {count_text(number)}" for name, number in (("micro", each), ("accumulation", times)) if number]
     related = tuple(Label(entry.span) for entry in (micro, passes) if entry is not None and whole(entry) is not None)
     below, above = total // step * step, (total // step + 1) * step
-    near = either([f'`"train_batch_size": {count_text(size)}`' for size in (below, above) if size], "and")
+    near = either(
+        [f"`{setting(whole_batch, 'train_batch_size', count_text(size))}`" for size in (below, above) if size], "and"
+    )
     yield faults.CONFLICTING_SETTINGS.at(
         whole_batch.span,
         f"no number of ranks makes a batch of {count_text(total)}",
@@ -117,11 +121,14 @@ def _zero(root: Map) -> Iterator[Diagnostic]:
         device = zero.find(key, "device")
         if device is not None and zero.value(key, "device") == "nvme" and zero.value(key, "nvme_path") is None:
             message = f"`{key}` on nvme has no `nvme_path`"
-            help = ('add `"nvme_path": "/local_nvme"`, a folder on a disk of each node',)
+            folder = setting(device, "nvme_path", '"/local_nvme"')
+            help = (f"add `{folder}`, a folder on a disk of each node",)
             yield faults.MISSING_KEY.at(device.span, message, "where should it go?", help=help)
     offload = zero.find("offload_optimizer", "device")
     if stage == 0 and offload is not None and zero.value("offload_optimizer", "device") in ("cpu", "nvme"):
-        yield _inert(offload, "`offload_optimizer` needs ZeRO", written, 0, 'set `"stage": 1`, 2 or 3')
+        yield _inert(
+            offload, "`offload_optimizer` needs ZeRO", written, 0, f"set `{setting(offload, 'stage', '1')}`, 2 or 3"
+        )
 
 
 def _quoted_stage(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
@@ -147,7 +154,8 @@ def _of_stage_3(zero: Map, written: Entry | None, stage: int) -> Iterator[Diagno
     others = [entry for entry in entries if entry is not first]
     more = f" (and {plural(len(others), 'other key')})" if others else ""
     message = f"`{first.name}`{more} has no effect below stage 3"
-    yield _inert(first, message, written, stage, 'set `"stage": 3`, or remove what is shown', others)
+    help = f"set `{setting(first, 'stage', '3')}`, or remove what is shown"
+    yield _inert(first, message, written, stage, help, others)
 
 
 def _asks(entry: Entry) -> bool:
@@ -174,7 +182,7 @@ def _optimizer(root: Map, trainer: str | None) -> Iterator[Diagnostic]:
     if norm is not None and root.value("optimizer", "params", "max_grad_norm"):
         fault = faults.INERT_KEY if trainer is None else faults.MISPLACED_KEY
         message = "`max_grad_norm` is no parameter of an optimizer"
-        help = ('write `"gradient_clipping"` at the top of the file',)
+        help = ("write `gradient_clipping` at the top of the file",)
         yield fault.at(norm.span, message, "DeepSpeed refuses to make an optimizer with it", help=help)
 
 

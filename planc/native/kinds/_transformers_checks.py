@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from planc.diagnostics.amounts import count_text
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
+from planc.native.keys import setting
 from planc.native.kinds import _layer_classes
 from planc.native.saying import is_on, whole
 from planc.native.tree import Entry, Map, Scalar
@@ -84,7 +85,7 @@ def _checkpointing(root: Map) -> Iterator[Diagnostic]:
     if reentrant is not None and unused is not None and is_reentrant and is_on(root, "ddp_find_unused_parameters"):
         message = "re-entrant checkpoints beside `ddp_find_unused_parameters`"
         related = (Label(unused.span, "looks for unused ones"),)
-        help = ('write `"use_reentrant": false`',)
+        help = (f"write `{setting(reentrant, 'use_reentrant', 'false')}`",)
         yield faults.CONFLICTING_SETTINGS.at(
             reentrant.span, message, "a parameter is marked ready twice", related=related, help=help
         )
@@ -116,7 +117,8 @@ def _intervals(root: Map) -> Iterator[Diagnostic]:
             label = "above 1 it has to be a whole number"
             yield faults.WRONG_VALUE.at(entry.value.span, message, label, help=(f"write `{int(steps)}`",))
         elif kind == "logging" and steps == 0:
-            help = ('write `"logging_strategy": "no"`, or a number of steps',)
+            off = setting(entry, "logging_strategy", '"no"')
+            help = (f"write `{off}`, or a number of steps",)
             yield faults.WRONG_VALUE.at(
                 entry.value.span, "`logging_steps` is 0", "the Trainer refuses to start", help=help
             )
@@ -133,7 +135,8 @@ def _best(root: Map) -> Iterator[Diagnostic]:
         return
     if saves != evaluates:
         message = f"the best of what is saved by `{saves}` and evaluated by `{evaluates}`"
-        help = (f'write `"eval_strategy": "{saves}"`',)
+        same = setting(entry, "eval_strategy", f'"{saves}"')
+        help = (f"write `{same}`",)
         yield faults.CONFLICTING_SETTINGS.at(entry.span, message, label, help=help)
         return
     save, each = _number(root, "save_steps", 500), _number(root, "eval_steps", 0)
@@ -144,7 +147,7 @@ def _best(root: Map) -> Iterator[Diagnostic]:
     if mixed or round(save * 1e6) % max(1, round(each * 1e6)):
         message = f"a save every {save:g} steps is no multiple of evaluations every {each:g}"
         places = tuple(Label(found.span) for name in ("save_steps", "eval_steps") if (found := root.find(name)))
-        help = (f'write `"save_steps": {each:g}`',)
+        help = (f"write `{setting(entry, 'save_steps', f'{each:g}')}`",)
         yield faults.CONFLICTING_SETTINGS.at(entry.span, message, label, related=places, help=help)
 
 
