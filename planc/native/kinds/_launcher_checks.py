@@ -32,11 +32,21 @@ _ENDING = ("wait", "kill", "pkill", "killall")
 
 
 class Shown(NamedTuple):
-    """The cards that a variable, or an option, lets a launch see."""
+    """The cards that a variable, or an option, lets a launch see: their list, as it is written, and their number."""
 
     name: str
-    cards: int
+    text: str
     place: Span
+
+    @property
+    def cards(self) -> int:
+        """How many there are: what stands behind a number that is none is hidden."""
+        cards = 0
+        for item in self.text.split(","):
+            if not item.strip() or item.strip().startswith("-"):
+                break
+            cards += 1
+        return cards
 
 
 def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
@@ -77,7 +87,7 @@ def _cards(script: Script, launch: Launch, is_only: bool) -> Iterator[Diagnostic
         yield from _overridden(launch, shown)
         return
     found = processes_of(launch)
-    if found is None or found[1] <= shown.cards:
+    if found is None or found[1] <= shown.cards or shown.cards == 0:  # with none, it trains on processors
         return
     option, ranks = found
     message = f"{plural(ranks, 'process')} see {plural(shown.cards, 'card')}"
@@ -94,11 +104,20 @@ def _overridden(launch: Launch, shown: Shown) -> Iterator[Diagnostic]:
     least = {"num_gpus": 1, "num_nodes": 2}
     asked = [option for option in counts if least[option.name] <= (whole_of(option) or 0)]
     asked += [option for name in ("include", "exclude", "hostfile") if (option := launch.option(name)) is not None]
-    if asked:
+    if asked and not _is_same(launch, shown):
         message = f"`{shown.name}` has no effect beside `{spelt(asked[0])}`"
         related = (Label(outermost(asked[0].written.span), "decides which cards"),)
         help = ("write `--include=localhost:0,1`, with the cards, in the place of both",)
         yield faults.INERT_KEY.at(shown.place, message, "deepspeed passes it over", related=related, help=help)
+
+
+def _is_same(launch: Launch, shown: Shown) -> bool:
+    """Whether the cards that are shown are those that DeepSpeed's launcher takes anyway."""
+    option, count = launch.option("include"), whole_of(launch.option("num_gpus"))
+    taken = list(range(count)) if count is not None and option is None else []
+    for host, slots in deepspeed.slots_of(option):
+        taken = sorted(slots) if host == "localhost" else []
+    return [item.strip() for item in shown.text.split(",")] == [str(card) for card in taken]
 
 
 def _shown(launch: Launch) -> Shown | None:
@@ -109,11 +128,11 @@ def _shown(launch: Launch) -> Shown | None:
         words = text.split(",") if text is not None else []
         if not words or not all(word.strip().isdecimal() for word in words):
             return None  # `all`
-        return Shown(spelt(ids), len(words), outermost(ids.written.span))
+        return Shown(spelt(ids), ",".join(words), outermost(ids.written.span))
     for each in reversed(launch.environment):
         if each.name in HIDING:
             text = each.value.known if each.value is not None and not each.value.default_of else None
-            return None if text is None else Shown(each.name, visible(text), outermost(each.span))
+            return None if text is None else Shown(each.name, text, outermost(each.span))
     return None
 
 
@@ -130,17 +149,7 @@ def _exported(script: Script, launch: Launch) -> Shown | None:
         return None
     last = before[-1]
     text = last.value.known if last.value is not None and not last.value.default_of else None
-    return None if text is None else Shown(last.name, visible(text), outermost(last.span))
-
-
-def visible(text: str) -> int:
-    """How many cards such a list shows: what stands behind a number that is none is hidden."""
-    cards = 0
-    for item in text.split(","):
-        if not item.strip() or item.strip().startswith("-"):
-            break
-        cards += 1
-    return cards
+    return None if text is None else Shown(last.name, text, outermost(last.span))
 
 
 def _ports(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 
 from planc.native.kind import Options, Said
 from planc.native.kinds import _accelerate_launch_checks, _deepspeed_launch_checks, _slurm_checks, accelerate
+from planc.native.kinds._launcher_checks import HIDING, Shown
 from planc.native.kinds._options import entry_of, number_of, text_of
 from planc.native.saying import Sayer, quoted
 from planc.native.shell.embedded import outermost
@@ -90,6 +91,8 @@ def variables(script: Script, launch: Launch | None, told: Collection[Span], say
 
 def _variable(name: str, place: Span, value: Word | None, told: Collection[Span], sayer: Sayer) -> None:
     text = value.known if value is not None and not value.default_of else None
+    if name in HIDING and text is not None and Shown(name, text, place).cards == 0:
+        return  # it trains on processors
     if text is not None and place not in told and _VARIABLE.fullmatch(name) and text.isprintable():
         sayer.say(f"launch.env.{name}", Entry(place, Scalar(place, name), Scalar(place, text)), quoted(text))
 

@@ -7,3 +7,5 @@ CUDA_VISIBLE_DEVICES=2,3 deepspeed --num_gpus 2 train.py  # <- PLN068
 CUDA_VISIBLE_DEVICES=2,3 deepspeed --include=localhost:0,1 train.py  # <- PLN068
 export CUDA_VISIBLE_DEVICES=4
 torchrun --standalone --nproc_per_node 2 train.py  # <- PLN075
+export CUDA_VISIBLE_DEVICES=0,1  # <- PLN068
+deepspeed --num_gpus 4 train.py
