@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from planc.native.kind import Recognised, Reference
+from planc.native.kind import Content, Recognised, Reference
 from planc.source import Source
 
 #: The files that others name: by which of them, and where.
@@ -38,6 +38,31 @@ def jobs(files: Sequence[Recognised], named: Named, outright: Iterable[str]) -> 
         rest = [group for group in groups if not any(group is each for each in together)]
         return [[file for group in together for file in group], *_by_folder(rest)]
     return _by_folder(groups)
+
+
+def by_part(
+    group: Sequence[Recognised], named: Named, parts: Mapping[Source, Sequence[Content]]
+) -> list[list[Recognised]]:
+    """A job as several, where one of its scripts has several launches: each with the files that it names."""
+    at = next((at for at, file in enumerate(group) if parts.get(file.tree.source)), None)
+    if at is None:
+        return [list(group)]
+    script = group[at].tree.source
+    found: list[list[Recognised]] = []
+    for number, part in enumerate(parts[script]):
+        places = {reference.span for reference in part.references}
+        sources = {file.tree.source for file in group}
+        users = {
+            source: [user for user, at in named.get(source, ()) if user is not script or at.span in places]
+            for source in sources
+            if any(user in sources for user, _ in named.get(source, ()))
+        }
+        reached = {source for source in sources if source not in users}
+        while more := {source for source in users if source not in reached and reached.intersection(users[source])}:
+            reached |= more
+        own = [file for file in group if file.tree.source in reached]
+        found.append([file._replace(part=number) if file.tree.source is script else file for file in own])
+    return found
 
 
 def _linked(files: Sequence[Recognised], named: Named) -> list[list[Recognised]]:

@@ -7,12 +7,12 @@ from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from planc.commands.files import Files
-from planc.commands.jobs import Named, jobs
+from planc.commands.jobs import Named, by_part, jobs
 from planc.compiler import Skipped
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
 from planc.native.job import Beside, Job, content_of, judge, read, ruled
-from planc.native.kind import Recognised, Reference
+from planc.native.kind import Content, Recognised, Reference
 from planc.native.layout import Layout
 from planc.native.recognising import ENDINGS, format_of, recognise
 from planc.plan.house import House
@@ -47,7 +47,7 @@ class Natives:
     its options are found.
     """
 
-    __slots__ = ("_beside", "_files", "_kind", "_load", "_outright", "_read_once", "_taken")
+    __slots__ = ("_beside", "_files", "_kind", "_load", "_outright", "_parts", "_read_once", "_taken")
 
     def __init__(self, files: Files, kind: str | None, beside: Beside, load: Load) -> None:
         self._files = files
@@ -57,6 +57,7 @@ class Natives:
         self._taken: dict[str, str] = {}
         self._outright: set[str] = set()
         self._read_once: dict[Source, Recognised] = {}
+        self._parts: dict[Source, Sequence[Content]] = {}
 
     def endings(self) -> tuple[str, ...]:
         """Endings of the files that are looked into in a folder."""
@@ -99,7 +100,8 @@ class Natives:
             elif found is not None:  # a fix broke it, which the one that applies fixes takes back
                 diagnostics[found] = None
         named = self._followed(recognised, diagnostics)
-        for group in jobs(list(recognised.values()), named, self._outright):
+        linked = jobs(list(recognised.values()), named, self._outright)
+        for group in (one for files in linked for one in by_part(files, named, self._parts)):
             house = houses.get(group[0].tree.source)
             result = judge(group, self._load, self._beside, house)
             shown = " + ".join(file.tree.source.name for file in group)
@@ -135,7 +137,7 @@ class Natives:
     ) -> dict[Source, list[tuple[Source, Reference]]]:
         """The files that others name, by which of them; those that were not asked for are recognised as well."""
         named: dict[Source, list[tuple[Source, Reference]]] = {}
-        todo = [(file, content_of(file, self._beside.options).references) for file in recognised.values()]
+        todo = [(file, self._references(file)) for file in recognised.values()]
         taken: set[Source] = set()  # what they name is named by those that have read them as parts of themselves
         for file, references in todo:
             if file.tree.source not in taken:
@@ -164,8 +166,16 @@ class Natives:
                             following.append(found)
             if not following:
                 break
-            todo = [(file, content_of(file, self._beside.options).references) for file in following]
+            todo = [(file, self._references(file)) for file in following]
+        for source in taken:
+            self._parts.pop(source, None)
         return named
+
+    def _references(self, file: Recognised) -> tuple[Reference, ...]:
+        """The files that a file names; of a script with several launches, its parts are kept."""
+        content = content_of(file, self._beside.options)
+        self._parts[file.tree.source] = content.parts
+        return content.references
 
     def _open(self, path: str, user: Source) -> Source | None:
         """The script that another one names, if it can be read."""

@@ -14,6 +14,7 @@ from planc.native.composing import Composed, Parts, compose
 from planc.native.kind import Content, Kind, Options, Recognised, Said
 from planc.native.kinds import kind_names, load_kind
 from planc.native.returning import Way
+from planc.native.shell.embedded import Embedded, outside
 from planc.native.tree import Scalar, Seq, walk
 from planc.plan.emission import Targets
 from planc.plan.house import House
@@ -84,7 +85,7 @@ def ruled(job: Job, world: int | None) -> tuple[tuple[Diagnostic, ...], tuple[Sk
     given = {} if world is None else {"world.size": world}
     for plan in job.plans:
         every = tuple(Facts(plan, engine, given) for engine in engines(plan))
-        found.extend(job.way.all(by_rules(plan, rules, skipped, every)))
+        found.extend(map(outside, job.way.all(by_rules(plan, rules, skipped, every))))
     return tuple(found), tuple(dict.fromkeys(skipped))
 
 
@@ -93,6 +94,8 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     given, files = files, laid_over(files)
     options = options_of(files, beside.options)._replace(versions=_versions(beside.settings, house))
     files, contents = _apart(files, [content_of(file, options) for file in files])
+    inside = tuple(file for content in contents for file in content.inside)
+    files, contents = (*files, *inside), (*contents, *(content_of(file, options) for file in inside))
     found = [each for content in contents for each in content.diagnostics]
     hidden = {path for content in contents for path in content.hidden}
     said = [each for content in contents for each in _shown(content, hidden).said]
@@ -106,10 +109,13 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     targets = known_targets()
     resolved = resolve((composed.source,), load, targets, beside.settings, None, house, partial)
     found.extend(_against_cluster(said, load, beside, targets))
-    way = Way(composed, {file.tree.source: _format(file) for file in given}, given[0].tree.source)
+    formats = {file.tree.source: _format(file) for file in (*given, *inside)}
+    way = Way(composed, formats, given[0].tree.source)
+    found = list(dict.fromkeys(map(outside, found)))
     # What a kind has said of a value, the language need not say again.
     told = [each.primary.span for each in found]
-    found.extend(each for each in way.all(resolved.diagnostics) if not any(map(each.primary.span.overlaps, told)))
+    own = map(outside, way.all(resolved.diagnostics))
+    found.extend(each for each in own if not any(map(each.primary.span.overlaps, told)))
     return Job(
         tuple(given), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
     )  # fmt: skip
@@ -211,6 +217,8 @@ def _versions(settings: Sequence[str], house: House | None) -> tuple[tuple[str, 
 def content_of(file: Recognised, options: Options) -> Content:
     """What one file says, and what is wrong with it by itself."""
     content = file.kind.read(file.tree, options)
+    if file.part is not None and file.part < len(content.parts):
+        content = content.parts[file.part]
     own = [each for root in file.tree.roots for each in keys.duplicates(root, file.tree.format)]
     once: dict[tuple[str, Span, str], Diagnostic] = {}
     for found in (*own, *gaps(file), *content.diagnostics):
@@ -223,7 +231,7 @@ def content_of(file: Recognised, options: Options) -> Content:
 def gaps(file: Recognised) -> Iterator[Diagnostic]:
     """The gaps of a template: one warning for all of them."""
     found: list[Scalar] = []
-    for root in file.tree.roots:
+    for root in () if isinstance(file.tree.source, Embedded) else file.tree.roots:
         for each in walk(root):
             for entry in each.entries:
                 values = entry.value.items if isinstance(entry.value, Seq) else (entry.value,)

@@ -92,6 +92,7 @@ class Content(NamedTuple):
     hidden: fields that it decides over other files by what only the run knows: what these say of them does not hold.
     used: keys that what is said holds as well, beside those in whose place it stands.
     stated: settings of a text without a tree, such as the options of a script.
+    inside: files whose texts it holds itself. parts: of a script with several launches, what it is for each of them.
     """
 
     said: tuple[Said, ...] = ()
@@ -102,6 +103,8 @@ class Content(NamedTuple):
     hidden: tuple[str, ...] = ()
     used: tuple[Span, ...] = ()
     stated: tuple[Entry, ...] = ()
+    inside: tuple[Recognised, ...] = ()
+    parts: tuple[Content, ...] = ()
 
 
 class Kind(NamedTuple):
@@ -133,7 +136,12 @@ class Kind(NamedTuple):
 
 
 class Recognised(NamedTuple):
-    """A file whose kind is known."""
+    """A file whose kind is known; `part` of its content, if it is judged for that part alone.
+
+    path: of a text that a script writes, the file into which it does.
+    """
 
     tree: Tree
     kind: Kind
+    part: int | None = None
+    path: str | None = None

@@ -51,7 +51,8 @@ def _named(files: Sequence[Recognised], option: Option | None, kind: str) -> Rec
     path = text_of(option)
     if path is None:
         return None
-    found = [file for file in files if file.kind.name == kind and _last(file.tree.source.name) == _last(path)]
+    names = [(file, file.path or file.tree.source.name) for file in files if file.kind.name == kind]
+    found = [file for file, name in names if _last(name) == _last(path)]
     return found[0] if len(found) == 1 else None
 
 

@@ -82,7 +82,7 @@ def _pipe(script: Script, launch: Launch) -> Iterator[Diagnostic]:
 def _is_pipefail(script: Script, launch: Launch) -> bool:
     """Whether the shell that runs a launch may have the option: it was set before, and not taken back."""
     place, on = outermost(launch.command.span), False
-    for each in _shell_of(script, launch.command):
+    for each in _shell_of(script.way_to(launch.command)):
         for setting in each.settings:
             span = outermost(setting.span)
             if setting.name == "pipefail" and (span.source is not place.source or span.start < place.start):
@@ -90,12 +90,8 @@ def _is_pipefail(script: Script, launch: Launch) -> bool:
     return on
 
 
-def _shell_of(script: Script, command: Command) -> tuple[Script, ...]:
-    """The scripts that the shell runs which runs a command: what `eval` gets is run by the same as the rest."""
-    if any(each is command for each in script.commands):
-        return (script,)
-    for each in script.commands:
-        found = _shell_of(each.inner, command) if each.inner is not None else ()
-        if found:
-            return (script, *found) if each.name == "eval" else found
-    return ()
+def _shell_of(way: tuple[tuple[Script, Command], ...]) -> Iterator[Script]:
+    """The scripts on a way that are run by the shell at its end: what `eval` gets is run by the same as the rest."""
+    for at, (script, _) in enumerate(way):
+        if all(command.name == "eval" for _, command in way[at:-1]):
+            yield script

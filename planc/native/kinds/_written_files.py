@@ -1,28 +1,34 @@
-"""Files that a script itself writes: which they are, and what is wrong in a configuration among them."""
+"""Files that a script itself writes: which they are, and the configurations among them, as files beside it. What only
+the run knows of these is a gap.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from planc.diagnostics.diagnostic import Diagnostic
-from planc.native import json_tree, keys
-from planc.native.kind import Options
-from planc.native.kinds import _references, deepspeed
+from planc.native import json_tree, keys, yaml_tree
+from planc.native.kind import Kind, Options, Recognised
+from planc.native.kinds import _references, load_kind
 from planc.native.saying import Sayer
-from planc.native.shell.embedded import outermost
+from planc.native.shell.embedded import Embedded, outside
 from planc.native.shell.launching import Launch
 from planc.native.shell.model import Heredoc, Script
-from planc.native.tree import Tree
+from planc.native.tree import PLACEHOLDER, Map, Node, Scalar, Seq, Tree
+
+#: Kinds that are looked for in texts that no launch names.
+_BY_CONTENT = ("deepspeed", "accelerate")
 
 
 def check(script: Script, launches: Sequence[Launch], sayer: Sayer, options: Options) -> None:
     """What is wrong in configurations that a script writes, at their places in it."""
-    named = frozenset(
-        each.path for launch in launches for each in _references.named(launch) if each.kind == "deepspeed"
-    )  # fmt: skip
-    for each in script.every():
-        for heredoc in each.heredocs:
-            _embedded(heredoc, named, sayer, options)
+    names = _kinds_of_names(launches)
+    for path, heredoc in _written(script):
+        kind = names.get(_plain(path)) if path is not None else None
+        file = _as_file(heredoc, load_kind(kind)) if kind is not None else _by_content(heredoc)
+        if file is not None:
+            content = file.kind.read(file.tree, options)
+            doubled = (each for root in file.tree.roots for each in keys.duplicates(root, file.tree.format))
+            sayer.report(*map(outside, (*doubled, *content.diagnostics)))
 
 
 def made_by(script: Script) -> frozenset[str]:
@@ -33,21 +39,65 @@ def made_by(script: Script) -> frozenset[str]:
     return frozenset(target.known for target in targets if target is not None and target.known is not None)
 
 
-def _embedded(heredoc: Heredoc, named: frozenset[str], sayer: Sayer, options: Options) -> None:
-    """A DeepSpeed configuration that the script writes: what is wrong in it, at its places in the script.
+def named_by(script: Script, launch: Launch) -> tuple[Recognised, ...]:
+    """The configurations that a launch names, and the script certainly writes, once each."""
+    names = _kinds_of_names((launch,))
+    found: dict[str, list[Heredoc]] = {}
+    for path, heredoc in _written(script):
+        if path is not None and _plain(path) in names:
+            found.setdefault(_plain(path), []).append(heredoc)
+    once = {path: heredocs[0] for path, heredocs in found.items() if len(heredocs) == 1 and not heredocs[0].context}
+    files = ((path, _as_file(heredoc, load_kind(names[path]))) for path, heredoc in once.items())
+    return tuple(file._replace(path=path) for path, file in files if file is not None)
 
-    named: the files that a launch gets as such.
-    """
-    tree = json_tree.read(heredoc.body) if heredoc.body.text.lstrip().startswith("{") else None
-    is_named = heredoc.target is not None and heredoc.target.known in named
-    if not isinstance(tree, Tree) or not (is_named or deepspeed.recognise(tree)):
-        return
-    content = deepspeed.read(tree, options)
-    sayer.report(*(_outside(found) for found in (*keys.duplicates(tree.roots[0]), *content.diagnostics)))
+
+def _kinds_of_names(launches: Sequence[Launch]) -> dict[str, str]:
+    """The kinds of the files that launches name, by their paths."""
+    names = (each for launch in launches for each in _references.named(launch))
+    return {_plain(each.path): each.kind for each in names if each.kind is not None}
 
 
-def _outside(found: Diagnostic) -> Diagnostic:
-    """What is said of a text within the script, said of the script; its fixes are left out."""
-    primary = found.primary._replace(span=outermost(found.primary.span))
-    related = tuple(label._replace(span=outermost(label.span)) for label in found.related)
-    return found._replace(primary=primary, related=related, fixes=())
+def _written(script: Script) -> Iterator[tuple[str | None, Heredoc]]:
+    """The texts that a script holds, each with the file into which it writes it, if that is known."""
+    for each in script.every():
+        for heredoc in each.heredocs:
+            yield (None if heredoc.target is None else heredoc.target.known), heredoc
+
+
+def _by_content(heredoc: Heredoc) -> Recognised | None:
+    """A configuration that is known by what it holds."""
+    files = [file for name in _BY_CONTENT if (file := _as_file(heredoc, load_kind(name))) is not None]
+    sure = [(file.kind.recognise(file.tree), file) for file in files]
+    best = max(sure, key=lambda pair: pair[0], default=None)
+    return best[1] if best is not None and best[0] else None
+
+
+def _as_file(heredoc: Heredoc, kind: Kind) -> Recognised | None:
+    """A text as a file of a kind; None where it cannot be read as one."""
+    tree = _tree(heredoc)
+    return None if tree is None or tree.format not in kind.formats else Recognised(tree, kind)
+
+
+def _plain(path: str) -> str:
+    return path.removeprefix("./")
+
+
+def _tree(heredoc: Heredoc) -> Tree | None:
+    """The tree of a text, of YAML only where it has keys."""
+    is_json = heredoc.body.text.lstrip().startswith("{")
+    tree = json_tree.read(heredoc.body) if is_json else yaml_tree.read(heredoc.body)
+    if not isinstance(tree, Tree) or tree.root is None:
+        return None
+    return tree._replace(roots=tuple(_with_gaps(root, heredoc.body) for root in tree.roots))
+
+
+def _with_gaps(node: Node, body: Embedded) -> Node:
+    """A tree in which texts are gaps that only the run knows."""
+    if isinstance(node, Map):
+        entries = (entry._replace(value=_with_gaps(entry.value, body)) for entry in node.entries)
+        return node._replace(entries=tuple(entries))
+    if isinstance(node, Seq):
+        return node._replace(items=tuple(_with_gaps(item, body) for item in node.items))
+    if isinstance(node, Scalar) and isinstance(node.value, str) and any(gap in node.value for gap in body.gaps):
+        return node._replace(value=PLACEHOLDER)
+    return node

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from planc.diagnostics.diagnostic import Diagnostic
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
 from planc.native.kinds import _launcher_says, _programs, _references, _script_parts, _slurm_checks, _written_files
 from planc.native.kinds import _scheduled_jobs as jobs
 from planc.native.kinds import _shell_checks as checks
 from planc.native.kinds._launcher_checks import LAUNCHERS
+from planc.native.kinds._script_launches import before, is_certain
 from planc.native.saying import Sayer
-from planc.native.shell.launching import launches
+from planc.native.shell.launching import Launch, launches
+from planc.native.shell.model import Script
 from planc.native.shell.reading import read as read_script
 from planc.native.tree import Entry, Scalar, Tree
 
@@ -16,6 +19,9 @@ _MARKS = (
     "torchrun", "torch.distributed", "accelerate launch", "accelerate-launch", "deepspeed", "#SBATCH", "srun ",
     "python", *_references.TOOLS,
 )  # fmt: skip
+
+#: Launches of one script that are judged one by one.
+_MOST_LAUNCHES = 12
 
 
 def recognise(tree: Tree) -> int:
@@ -31,10 +37,28 @@ def recognise(tree: Tree) -> int:
 
 def read(tree: Tree, options: Options) -> Content:
     """What the script says, with its directives and launches checked."""
-    sayer = Sayer()
     script = read_script(tree.source, options.open)
     found = launches(script)
+    training = [launch for launch in found if launch.launcher in LAUNCHERS]
+    sure = [launch for launch in training if is_certain(script, launch)]
     faults = tuple(checks.check(script, found))
+    whole = _content(script, found, sure[0] if len(training) == 1 and sure else None, faults, options)
+    if len(training) < 2 or not sure or _MOST_LAUNCHES < len(sure):
+        return whole
+    rest = tuple(launch for launch in found if not any(launch is each for each in sure))
+    parts = [_content(script, (launch,), launch, faults, options) for launch in sure]
+    parts += [_content(script, rest, None, faults, options)] if rest else []
+    return whole._replace(parts=tuple(parts))
+
+
+def _content(
+    script: Script, found: tuple[Launch, ...], launch: Launch | None, faults: tuple[Diagnostic, ...], options: Options
+) -> Content:
+    """What a script says for one of its launches, or for none.
+
+    found: launches whose files are named.
+    """
+    sayer = Sayer()
     sayer.report(*faults)
     _references.refer(script, found, sayer, _written_files.made_by(script))
     _written_files.check(script, found, sayer, options)
@@ -44,16 +68,16 @@ def read(tree: Tree, options: Options) -> Content:
         line = limit[0].line
         entry = Entry(line, Scalar(limit[0].span, limit[0].option), Scalar(limit[0].value_span or line, limit[1]))
         sayer.say("launch.walltime", entry, unit="s")
-    training = [launch for launch in found if launch.launcher in LAUNCHERS]
-    is_sure = len(training) == 1 and not training[0].command.within("loop", "if", "case", "function")
     told = {label.span for each in faults for label in (each.primary, *each.related)}
-    _launcher_says.variables(script, training[0] if is_sure else None, told, sayer)
-    if not is_sure:
+    if launch is None:
+        _launcher_says.variables(script, None, told, sayer)
         return sayer.content()
-    _launcher_says.machines(script, training[0], sayer)
-    _programs.tell(training[0], sayer, options)
+    _launcher_says.variables(before(script, launch), launch, told, sayer)
+    _launcher_says.machines(script, launch, sayer)
+    _programs.tell(launch, sayer, options)
     content = sayer.content()
-    return content._replace(said=(*content.said, *_launcher_says.settings(training[0])))
+    said = (*content.said, *_launcher_says.settings(launch))
+    return content._replace(said=said, inside=_written_files.named_by(script, launch))
 
 
 KIND = Kind(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from planc.diagnostics.diagnostic import Diagnostic
 from planc.native.shell.values import Literal, Piece, Unknown
 from planc.source import Source, Span
 
@@ -74,3 +75,14 @@ def outermost(span: Span) -> Span:
     while isinstance(span.source, Embedded):
         span = span.source.outer(span.start, span.end)
     return span
+
+
+def outside(found: Diagnostic) -> Diagnostic:
+    """What is said of a text within a script, said of the script; its fixes are left out."""
+    spans = [label.span for label in (found.primary, *found.related)]
+    spans += [edit.span for fix in found.fixes for edit in fix.edits]
+    if not any(isinstance(span.source, Embedded) for span in spans):
+        return found
+    primary = found.primary._replace(span=outermost(found.primary.span))
+    related = tuple(label._replace(span=outermost(label.span)) for label in found.related)
+    return found._replace(primary=primary, related=related, fixes=())

@@ -184,3 +184,11 @@ class Script(NamedTuple):
         for command in self.commands:
             if command.inner is not None:
                 yield from command.inner.every()
+
+    def way_to(self, command: Command) -> tuple[tuple[Script, Command], ...]:
+        """The scripts around a command, from the outside, each with its own command on the way; empty if it is none."""
+        for each in self.commands:
+            inner = () if each is command or each.inner is None else each.inner.way_to(command)
+            if each is command or inner:
+                return ((self, each), *inner)
+        return ()
