@@ -12,6 +12,9 @@ from planc.native.kinds import _layer_classes
 from planc.native.saying import is_on, whole
 from planc.native.tree import Entry, Map, Scalar
 
+#: How activations are computed again: the name of transformers 5.23, and that of earlier releases.
+_KWARGS = ("activation_checkpointing_kwargs", "gradient_checkpointing_kwargs")
+
 
 def check(root: Map) -> Iterator[Diagnostic]:
     """Everything that is wrong between arguments."""
@@ -34,6 +37,12 @@ def _batch(root: Map) -> Iterator[Diagnostic]:
         entry, count = root.find(name), whole(root.find(name))
         if entry is not None and count is not None and count < 1:
             yield faults.WRONG_VALUE.at(entry.value.span, f"`{name}` is {count_text(count)}", "it has to be at least 1")
+
+
+def recomputation(root: Map) -> Entry | None:
+    """The argument that has activations computed again: of two names the new one counts, unless it is null."""
+    new = root.find("activation_checkpointing")
+    return new if root.value("activation_checkpointing") is not None else root.find("gradient_checkpointing") or new
 
 
 def _sharing(root: Map) -> Iterator[Diagnostic]:
@@ -66,22 +75,23 @@ def _is_sharded(root: Map) -> Entry | None:
 
 def _checkpointing(root: Map) -> Iterator[Diagnostic]:
     """Activations that are recomputed by the Trainer and by FSDP, or by the Trainer alone under full shards."""
-    own = root.find("gradient_checkpointing")
+    own = recomputation(root)
     fsdp, config = _is_sharded(root), root.map("fsdp_config")
-    if own is None or not is_on(root, "gradient_checkpointing"):
+    if own is None or not is_on(root, own.name):
         return
     names = ("activation_checkpointing", "fsdp_activation_checkpointing")
     other = next((config.find(name) for name in names if config is not None and is_on(config, name)), None)
     if fsdp is not None and other is not None:
         message = "activations are recomputed by the Trainer and by FSDP"
         related = (Label(other.span, "and here"),)
-        help = ("keep that of `fsdp_config`, and remove `gradient_checkpointing`",)
+        help = (f"keep that of `fsdp_config`, and remove `{own.name}`",)
         yield faults.CONFLICTING_SETTINGS.at(
             own.span, message, "all weights are gathered once more", related=related, help=help
         )
-    reentrant = root.find("gradient_checkpointing_kwargs", "use_reentrant")
+    options = next((name for name in _KWARGS if root.find(name) is not None), _KWARGS[0])
+    reentrant = root.find(options, "use_reentrant")
     unused = root.find("ddp_find_unused_parameters")
-    is_reentrant = reentrant is not None and root.value("gradient_checkpointing_kwargs", "use_reentrant") is True
+    is_reentrant = reentrant is not None and root.value(options, "use_reentrant") is True
     if reentrant is not None and unused is not None and is_reentrant and is_on(root, "ddp_find_unused_parameters"):
         message = "re-entrant checkpoints beside `ddp_find_unused_parameters`"
         related = (Label(unused.span, "looks for unused ones"),)

@@ -97,14 +97,23 @@ def say(root: Map, sayer: Sayer, options: Options, is_whole: bool = True) -> Non
     _optimizer(root, sayer)
     _course(root, sayer)
     _run(root, sayer)
-    if is_on(root, "gradient_checkpointing"):
-        sayer.say("recompute", root.find("gradient_checkpointing"), "full")
+    _recomputation(root, sayer)
     _deepspeed(root, sayer, options)
     _fsdp(root, sayer)
     start = root.span._replace(end=min(root.span.end, root.span.start + 1))
     for path, key, text in _DEFAULTS if is_whole else ():
         if root.find(key) is None and not (key == "adam_beta1" and root.find("adam_beta2") is not None):
             sayer.assume(path, text, start, key)
+
+
+def _recomputation(root: Map, sayer: Sayer) -> None:
+    """Activations that are computed again: all of them, or those of some layers, for which a plan has no word."""
+    entry = checks.recomputation(root)
+    if entry is None or not is_on(root, entry.name):
+        return
+    every = root.find("activation_checkpointing_kwargs", "every_n_layers")
+    if every is None or whole(every) == 1:
+        sayer.say("recompute", entry, "full")
 
 
 def _batch(root: Map, sayer: Sayer) -> None:
@@ -151,8 +160,11 @@ def _course(root: Map, sayer: Sayer) -> None:
         sayer.say("schedule", root.find("lr_scheduler_type"), word)
     if word is not None or root.find("lr_scheduler_type") is None:
         steps = root.find("warmup_steps")
+        share = root.value("warmup_steps")
         if whole(steps):
             sayer.say("schedule.warmup", steps, unit="steps")
+        elif isinstance(share, float) and 0 < share < 1:
+            sayer.say("schedule.warmup", steps)  # of all steps
     steps = root.find("max_steps")
     if (whole(steps) or 0) > 0:
         sayer.say("train.duration", steps, unit="steps")

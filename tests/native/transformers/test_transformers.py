@@ -67,6 +67,14 @@ FAULTY: tuple[tuple[dict[str, Any], list[tuple[str, str]]], ...] = (
     ({"gradient_accumulation_steps": 0}, [("PLN063", "0")]),
     ({"per_device_train_batch_size": 0}, [("PLN063", "0")]),
     ({"warmup_steps": 2000}, [("PLN701", '"warmup_steps": 2000')]),
+    (
+        {
+            "fsdp": "full_shard",
+            "activation_checkpointing": True,
+            "fsdp_config": {"activation_checkpointing": True},
+        },
+        [("PLN074", '"gradient_checkpointing"'), ("PLN075", '"activation_checkpointing": true')],
+    ),
     ({"fsdp": True, "gradient_checkpointing": False, "deepspeed": {}}, [("PLN075", '"deepspeed": {}')]),
     ({"deepspeed": {"zero_optimisation": {"stage": 2}}}, [("PLN062", '"zero_optimisation"')]),
 )
@@ -99,6 +107,24 @@ def test_the_arguments_say_fields_of_a_plan() -> None:
         "epsilon = 1e-8", "}", "schedule = cosine", "train {", "duration = 1000 steps", "}",
         "checkpoint {", "every = 100 steps", 'directory = "out"', "}", "recompute = full",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"activation_checkpointing": True}, True),
+        ({"activation_checkpointing": False}, False),  # the new name counts
+        ({"activation_checkpointing": None}, True),
+        ({"activation_checkpointing": True, "activation_checkpointing_kwargs": {"every_n_layers": 2}}, False),
+        ({"activation_checkpointing": True, "activation_checkpointing_kwargs": {"every_n_layers": 1}}, True),
+    ],
+)
+def test_activations_are_recomputed_by_the_new_name(changes: dict[str, Any], says: bool) -> None:
+    assert ("recompute = full" in plan_text("args.json", json.dumps(GOOD | changes)).split("\n")) == says
+
+
+def test_a_share_of_the_steps_is_a_warm_up() -> None:
+    assert "warmup = 0.1" in plan_text("args.json", json.dumps(GOOD | {"warmup_steps": 0.1}))
 
 
 def test_without_a_course_the_rate_falls_in_a_line() -> None:
