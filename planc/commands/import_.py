@@ -108,7 +108,10 @@ def _read(files: Files, names: list[str]) -> tuple[list[Source], list[Diagnostic
 
 
 def _name(options: argparse.Namespace, job: Job) -> str:
-    """The plan's name: that of its file, else that of the first file that was read."""
+    """The plan's name: that of the job, if it has one, of the plan's file, or else of the first file that was read."""
+    given = next((content.name for content in job.contents if content.name), None)
+    if given is not None:
+        return given
     path = options.output or job.files[0].tree.source.name
     name = os.path.basename(path).partition(".")[0]
     return name if name and name.isprintable() and not name.startswith("<") else "imported"

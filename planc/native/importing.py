@@ -62,7 +62,8 @@ def plan_of(job: Job, name: str, load: Load, beside: Beside = ALONE, parts: Part
     load, beside: how the job was read; parts: the cluster and the model, as the file that is written refers to them.
     """
     said = sorted((*job.said, *_worked_out(job)), key=lambda each: _place(each.path))
-    found = refusals(said, targets_of(job.files, job.contents), beside.parts, load)
+    found = _refusals(job, said, beside.parts, load)
+    said = [each for each in said if each.path not in found.dropped]
     said = sorted((*said, *_of_refused(job, found)), key=lambda each: _place(each.path))
     lacking = _Lacking(job, found, beside.world)
     remarks = Remarks(_beside, lacking.lines)
@@ -71,6 +72,17 @@ def plan_of(job: Job, name: str, load: Load, beside: Beside = ALONE, parts: Part
     names = ", ".join(dict.fromkeys(visible(file.tree.source.name) for file in job.files))
     lines = [f"# Made by `planc import` of {names}.", composed.source.text, *_refused(found), *_listed(left)]
     return Plan(format_text("\n".join(lines) + "\n"), _said_in(composed), tuple(lacking.found), left, found.refused)
+
+
+def _refusals(job: Job, said: Sequence[Said], parts: Parts, load: Load) -> Refusals:
+    """What the targets refuse; a launcher beside which a trainer cannot write the plan is itself left out."""
+    trainers = targets_of(job.files, job.contents)
+    starters = tuple(target for content in job.contents for target in content.starters if target not in trainers)
+    found, alone = (refusals(said, targets, parts, load) for targets in ((*trainers, *starters), trainers))
+    reasons = [reason for target, reason in found.refused if target in alone.targets]
+    if not reasons:
+        return found
+    return alone._replace(refused=(*alone.refused, *((starter, reasons[0]) for starter in starters)))
 
 
 def _said_in(composed: Composed) -> tuple[Said, ...]:
@@ -216,7 +228,14 @@ def _by_default(path: str, hidden: bool) -> str:
 
 def _line(marks: Sequence[Missing]) -> str:
     """The comment that stands in the plan for what lacks in one place: a section with all its fields."""
-    reasons = dict.fromkeys(part for each in marks for part in each.reason.split("; "))
+    parts = [each.reason.split("; ") for each in marks]
+    is_head = [len(marks) == 1 or " {" not in each.text for each in marks]
+    reasons = dict.fromkeys(
+        part
+        for own, head in zip(parts, is_head, strict=True)
+        for part in own
+        if head or part.endswith(" needs it") or all(part in other for other in parts)
+    )
     if not marks[0].text:
         return "; ".join(reasons)
     name = marks[0].text.partition(" ")[0]

@@ -92,6 +92,7 @@ class Content(NamedTuple):
     hidden: fields that it decides over other files by what only the run knows: what these say of them does not hold.
     used: keys that what is said holds as well, beside those in whose place it stands.
     stated: settings of a text without a tree, such as the options of a script.
+    starters: targets of an imported plan that start such a job; the name of the job, if it has one.
     inside: files whose texts it holds itself. parts: of a script with several launches, what it is for each of them.
     """
 
@@ -103,6 +104,8 @@ class Content(NamedTuple):
     hidden: tuple[str, ...] = ()
     used: tuple[Span, ...] = ()
     stated: tuple[Entry, ...] = ()
+    starters: tuple[str, ...] = ()
+    name: str = ""
     inside: tuple[Recognised, ...] = ()
     parts: tuple[Content, ...] = ()
 

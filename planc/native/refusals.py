@@ -16,6 +16,9 @@ from planc.plan.schema import SECTIONS
 from planc.plan.scope import Load
 from planc.targets import emitted_targets, known_targets
 
+#: Settings of which each stands for itself: a target that refuses one writes the plan without it.
+_SETTINGS = ("launch.env.", "launch.slurm.", "launch.modules", "launch.venv")
+
 #: How a help names what to write: `launch { script = "train.py" }`.
 _WRITE = re.compile(r"write `([^`]+)`")
 _FIRST = re.compile(r"((?:[\w-]+ \{ )*)([\w-]+) = ")
@@ -25,35 +28,39 @@ class Refusals(NamedTuple):
     """What stands between a plan and its files.
 
     targets: those that write the plan once it has what is needed; needed: fields that nothing says, by the first target
-    that needs each; refused: the other targets, each with what it cannot write.
+    that needs each; refused: the other targets, each with what it cannot write; dropped: settings that the targets
+    make themselves.
     """
 
     targets: tuple[str, ...]
     needed: tuple[tuple[str, str], ...]
     refused: tuple[tuple[str, str], ...]
+    dropped: frozenset[str] = frozenset()
 
 
 def refusals(said: Sequence[Said], targets: Sequence[str], parts: Parts, load: Load) -> Refusals:
     """What the targets say of the plan that these values make; what is left out changes what the others say."""
     refused: dict[str, str] = {}
+    dropped: set[str] = set()
     while True:
         left = tuple(target for target in targets if target not in refused)
+        composed = compose([each for each in said if each.path not in dropped], left, "imported", parts)
         needed: dict[str, str] = {}
         more: dict[str, str] = {}
-        for plan in _plans(said, left, parts, load):
+        settings: set[str] = set()
+        for plan in resolve((composed.source,), load, known_targets()).plans if left else ():
             for target, found in _errors(plan):
+                at = composed.said_at(found.primary.span)
                 fields = tuple(_lacking(plan, target, found))
                 needed.update((field, target) for field in fields if field not in needed)
-                if not fields:
+                if at is not None and at.said.path.startswith(_SETTINGS):
+                    settings.add(at.said.path)
+                elif not fields:
                     more.setdefault(target, found.message)
-        if not more:
-            return Refusals(left, tuple(needed.items()), tuple(refused.items()))
+        if not more and not settings:
+            return Refusals(left, tuple(needed.items()), tuple(refused.items()), frozenset(dropped))
         refused.update(more)
-
-
-def _plans(said: Sequence[Said], targets: Sequence[str], parts: Parts, load: Load) -> tuple[Plan, ...]:
-    text = compose(said, targets, "imported", parts).source
-    return resolve((text,), load, known_targets()).plans if targets else ()
+        dropped.update(settings)
 
 
 def _errors(plan: Plan) -> Iterator[tuple[str, Diagnostic]]:

@@ -14,7 +14,8 @@ class Sayer:
     """Collects what one file says; a kind's `read` fills it and returns `content()`."""
 
     __slots__ = (
-        "_diagnostics", "_hidden", "_references", "_said", "_stated", "_targets", "_used", "_withheld",
+        "_diagnostics", "_hidden", "_name", "_references", "_said", "_starters", "_stated", "_targets", "_used",
+        "_withheld",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -26,6 +27,8 @@ class Sayer:
         self._hidden: list[str] = []
         self._used: list[Span] = []
         self._stated: list[Entry] = []
+        self._starters: list[str] = []
+        self._name = ""
 
     def content(self) -> Content:
         """All that was said."""
@@ -34,11 +37,20 @@ class Sayer:
         return Content(
             tuple(self._said), tuple(self._diagnostics), tuple(self._references), withheld, targets,
             tuple(dict.fromkeys(self._hidden)), tuple(self._used), tuple(self._stated),
+            tuple(dict.fromkeys(self._starters)), self._name,
         )  # fmt: skip
 
     def target(self, name: str) -> None:
         """The file is for this trainer too, by the name that `emit` has."""
         self._targets.append(name)
+
+    def start(self, target: str) -> None:
+        """An imported plan has this target, which starts such a job."""
+        self._starters.append(target)
+
+    def name(self, name: str) -> None:
+        """The job has this name."""
+        self._name = name
 
     def report(self, *diagnostics: Diagnostic) -> None:
         """Something is wrong with the file."""

@@ -49,15 +49,21 @@ def machines(script: Script, launch: Launch, sayer: Sayer) -> None:
         place = job[0].value_span or job[0].line
         entry = Entry(job[0].line, Scalar(job[0].span, job[0].option), Scalar(place, count))
         sayer.say("cluster.nodes", entry, wins=True)
+    elif nodes is not None:
+        sayer.hide("cluster.nodes")
     elif nodes is None and ranks is not None and _is_local(launch):
         sayer.say("cluster.nodes", entry_of(ranks, each), "1", wins=True)
         count = 1
+    if ranks is not None and not each:
+        sayer.hide("cluster.gpus_per_node")
     if ranks is None or not each:
         return
     if launch.launcher != "accelerate":
         sayer.say("cluster.gpus_per_node", entry_of(ranks, each), str(each), wins=True)
     elif count and each % count == 0:
         sayer.say("cluster.gpus_per_node", entry_of(ranks, each), str(each // count), wins=True)
+    elif nodes is not None:
+        sayer.hide("cluster.gpus_per_node")  # of all machines, whose number only the run knows
 
 
 def _is_local(launch: Launch) -> bool:

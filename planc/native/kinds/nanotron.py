@@ -251,6 +251,7 @@ def _optimizer(root: Map, sayer: Sayer) -> None:
         texts = [number(float(beta)) for beta in betas if isinstance(beta, float)]
         if len(texts) == 2 and None not in texts:
             sayer.say("optimizer.betas", factory.find("adam_beta1"), f"[{texts[0]}, {texts[1]}]")
+            sayer.use(factory.find("adam_beta2"))
 
 
 def _number(node: Map, *path: str) -> Entry | None:
@@ -273,6 +274,8 @@ def _schedule(root: Map, sayer: Sayer) -> None:
     if word is None or at is None or warmup < 0:
         return
     sayer.say("schedule", at, str(word))
+    if waits:
+        sayer.use(scheduler.find("lr_decay_starting_step"))
     sayer.say("schedule.warmup", scheduler.find("lr_warmup_steps"), unit="steps")
     steps, run = whole(length), root.find("tokens", "train_steps")
     if run is not None and (whole(run) or 0) < warmup:

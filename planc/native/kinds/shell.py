@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
-from planc.native.kinds import _launcher_says, _programs, _references, _script_parts, _slurm_checks, _written_files
+from planc.native.kinds import (
+    _launcher_says,
+    _programs,
+    _references,
+    _script_parts,
+    _script_says,
+    _slurm_checks,
+    _written_files,
+)
 from planc.native.kinds import _scheduled_jobs as jobs
 from planc.native.kinds import _shell_checks as checks
 from planc.native.kinds._launcher_checks import LAUNCHERS
@@ -71,10 +79,13 @@ def _content(
     told = {label.span for each in faults for label in (each.primary, *each.related)}
     if launch is None:
         _launcher_says.variables(script, None, told, sayer)
+        by_srun = None if any(each.launcher in LAUNCHERS for each in found) else _script_says.by_srun(found)
+        _script_says.say(script, by_srun, sayer)
         return sayer.content()
     _launcher_says.variables(before(script, launch), launch, told, sayer)
     _launcher_says.machines(script, launch, sayer)
     _programs.tell(launch, sayer, options)
+    _script_says.say(script, launch, sayer)
     content = sayer.content()
     said = (*content.said, *_launcher_says.settings(launch))
     return content._replace(said=said, inside=_written_files.named_by(script, launch))

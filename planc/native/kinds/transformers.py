@@ -152,6 +152,7 @@ def _optimizer(root: Map, sayer: Sayer) -> None:
         texts = [number(float(beta)) for beta in betas]
         if all(texts):
             sayer.say("optimizer.betas", first or second, f"[{', '.join(text for text in texts if text)}]")
+            sayer.use(first, second)
 
 
 def _course(root: Map, sayer: Sayer) -> None:

@@ -87,6 +87,10 @@ class Teller:
         else:
             self._sayer.say(path, entry, f"{number(found)} {unit}".rstrip())
 
+    def use(self, *names: str) -> None:
+        """What was said holds these flags as well."""
+        self._sayer.use(*(self.flags.find(name) for name in names))
+
     def flag(self, path: str, name: str) -> None:
         """A flag that takes no value. The language has the same default where it is left out."""
         entry = self.flags.find(name)

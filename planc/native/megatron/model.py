@@ -52,6 +52,7 @@ def _kv_heads(flags: Flags, teller: Teller) -> None:
         return
     if flags.is_on("group-query-attention"):
         teller.number("model.kv_heads", "num-query-groups", 1)
+        teller.use("group-query-attention")
     elif not flags.lacks("group-query-attention"):
         teller.withhold("model.kv_heads")
 

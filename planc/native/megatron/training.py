@@ -238,6 +238,7 @@ def _betas(flags: Flags, teller: Teller) -> None:
         teller.say(
             "optimizer.betas", given, f"[{', '.join(number(value) or '' for value in values if value is not None)}]"
         )
+        teller.use("adam-beta1", "adam-beta2")
 
 
 def say_schedule(flags: Flags, teller: Teller) -> None:

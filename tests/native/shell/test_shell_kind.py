@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 def test_machines_are_said_and_a_command_line_wins() -> None:
     said = plan_text("a.sh", "#!/bin/bash\ntorchrun --nnodes 2 --nproc_per_node=8 --master_addr h train.py\n")
-    assert said.split("\n") == ["cluster {", "nodes = 2", "gpus_per_node = 8", "}"]
+    assert said.split("\n")[:4] == ["cluster {", "nodes = 2", "gpus_per_node = 8", "}"]
 
 
 def test_of_several_launches_none_is_taken() -> None:
