@@ -344,13 +344,16 @@ class Commands:
     def _options(self, command: Command, scope: Scope) -> None:
         """`set -euo pipefail`."""
         expected = ""
-        for word in command.arguments:
+        for at, word in enumerate(command.arguments):
             text = word.known or ""
             if expected:
                 self._set(text, expected == "-", word.span, command.context)
                 expected = ""
             elif text in ("--", "-") or not text.startswith(("-", "+")):
+                given = command.arguments[at + (text in ("--", "-")) :]
                 _forget_arguments(scope)
+                if given or text == "--":
+                    set_arguments(scope, given, "an argument of the script")
                 return
             else:
                 self.set_options(text, word.span, command.context)

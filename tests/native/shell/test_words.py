@@ -152,3 +152,11 @@ def test_a_place_in_a_text_within_a_text_is_one_of_the_file() -> None:
     assert outermost(command.words[-1].span).text == "train.py"
     assert outermost(command.words[2].span).line == 1
     assert (command.words[-1].span.line, command.words[-1].span.column) == (2, 48)
+
+
+def test_arguments_that_the_script_gives_itself_are_known() -> None:
+    assert last('set -- a "b c" "$@"\nrun "$@" $2') == ["a", "b c", "?$@*", "b", "c"]
+    assert last("set -e -- a\nrun $1 $#")[0] == "a"
+    assert last('set --\nrun "$@" x') == ["x"]
+    assert last('set -- a\nset -e\nrun "$@"') == ["a"]
+    assert last('if test "$X"; then set -- a; fi\nrun "$1"') != ["a"]
