@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from planc.commands import output
 from planc.compiler import Analysis, Skipped, plan_facts, silent_policies
 from planc.verifying import Verification, verifications
+
+#: Columns of a line that lists rules.
+_WIDTH = 120
+
+#: A blank at which no line ends.
+_KEPT = "\u00a0"
+
+#: What is said of `--set`, where a rule waits for single fields.
+_OF_SET = " of the fields in brackets"
 
 
 class Unseen(NamedTuple):
@@ -39,17 +49,45 @@ def _with_options(skipped: Skipped, has_world: bool) -> Skipped:
 def _option(path: str, has_world: bool) -> str | None:
     """The option that says what no file says of a field; None for a section, which is too much for one."""
     section = path.partition(".")[0]
-    if section == "model":
+    if section == "model" or _is_of_model(section):
         return "--model"
     if section == "cluster" or path == "parallel.data":
         return "--cluster" if has_world else "--world or --cluster"
     return None if path == section and _is_section(section) else f"--set {path}=..."
 
 
+def _is_of_model(name: str) -> bool:
+    """Whether a name is that of a part of a model, and of no section of a plan."""
+    from planc.plan.schema import SECTIONS
+
+    return all(field.name != name for field in SECTIONS["plan"]) and any(f.name == name for f in SECTIONS["model"])
+
+
 def _is_section(name: str) -> bool:
     from planc.plan.schema import SECTIONS
 
     return any(field.name == name and field.type.form in ("record", "map") for field in SECTIONS["plan"])
+
+
+def _of_files(shown: str, silent: list[Skipped]) -> Iterator[str]:
+    """The rules that were silent about the files of one job, by the options that they wait for."""
+    by_options: dict[tuple[str, ...], list[str]] = {}
+    for each in silent:
+        options, fields = list[str](), list[str]()
+        for missing in each.missing:
+            path, _, option = missing.partition(" ")
+            option = option.strip("()")
+            if option and not option.startswith("--set"):
+                options.append(option)
+            else:
+                fields.append(path.strip("`"))
+        key = (*sorted(set(options), reverse=True), *(["--set"] if fields else []))
+        more = f" ({', '.join(dict.fromkeys(fields))})" if fields else ""
+        by_options.setdefault(key, []).append(f"{each.code}{more}".replace(" ", _KEPT))
+    for key, rules in sorted(by_options.items(), key=lambda pair: (len(pair[0]), "--set" in pair[0])):
+        yield f"  {output.quoted(shown)}, with {' and '.join(key)}{_OF_SET * ('--set' in key)}:"
+        for line in textwrap.wrap(", ".join(rules), _WIDTH, initial_indent="    ", subsequent_indent="    "):
+            yield line.replace(_KEPT, " ")
 
 
 def lines_of(of: Unseen) -> Iterator[str]:
@@ -62,8 +100,8 @@ def lines_of(of: Unseen) -> Iterator[str]:
     for each in of.skipped:
         fields = ", ".join(output.quoted(field) for field in each.missing)
         yield f"  {each.code} {each.name} in plan {output.quoted(each.plan)}: {fields}"
-    for each in of.others:
-        yield f"  {each.code} {each.name} in {output.quoted(each.plan)}: {', '.join(each.missing)}"
+    for plan in dict.fromkeys(each.plan for each in of.others):
+        yield from _of_files(plan, [each for each in of.others if each.plan == plan])
     if of.verify:
         yield ""
         yield "Verify on the machines what no file tells:"
