@@ -100,7 +100,7 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     hidden = {path for content in contents for path in content.hidden}
     said = [each for content in contents for each in _shown(content, hidden).said]
     said.extend(_backends(files, contents, options))
-    found.extend(together.check(files, [_shown(content, hidden) for content in contents]))
+    found.extend(together.check(files, [_shown(content, hidden) for content in contents], options))
     composed = compose(said, targets_of(files, contents), "job", beside.parts)
     kinds = [kind for file, content in zip(files, contents, strict=True) for kind in _kinds(file, content)]
     withheld = frozenset.intersection(*(frozenset(kind.withheld) for kind in kinds)) if kinds else frozenset()

@@ -8,7 +8,7 @@ from planc.diagnostics.amounts import plural
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.diagnostics.names import nearest
 from planc.native import faults
-from planc.native.kind import Recognised
+from planc.native.kind import Options, Recognised
 from planc.native.kinds import _accelerate_launch_checks as accelerate
 from planc.native.kinds import _slurm_checks, _srun_checks
 from planc.native.kinds._deepspeed_launch_checks import slots_of
@@ -29,12 +29,12 @@ _KEYS = ("num_machines", "num_processes", "machine_rank", "main_process_ip")
 _OF_DEEPSPEED = ("deepspeed_multinode_launcher", "deepspeed_hostfile", "deepspeed_inclusion_filter")
 
 
-def check(files: Sequence[Recognised]) -> Iterator[Diagnostic]:
+def check(files: Sequence[Recognised], options: Options) -> Iterator[Diagnostic]:
     """Everything that is wrong between the launches of a job's scripts and the files that they name."""
     for file in files:
         if file.kind.name != "shell" or len(files) < 2:
             continue
-        script = read(file.tree.source)
+        script = read(file.tree.source, options.open)
         for launch in launches(script):
             if launch.launcher == "accelerate":
                 config = _named(files, launch.option("config_file"), "accelerate")

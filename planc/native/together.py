@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults, held, launched
 from planc.native.keys import setting
-from planc.native.kind import Content, Recognised, Said
+from planc.native.kind import Content, Options, Recognised, Said
 from planc.native.tree import Map, Node, Seq
 from planc.source import Span
 
 
-def check(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[Diagnostic]:
+def check(files: Sequence[Recognised], contents: Sequence[Content], options: Options) -> Iterator[Diagnostic]:
     """Everything that is wrong between the files of a job, with what each of them says."""
     if len(files) < 2:
         return
@@ -23,7 +23,7 @@ def check(files: Sequence[Recognised], contents: Sequence[Content]) -> Iterator[
     said = [(each, place) for place, content in enumerate(contents) for each in content.said]
     yield from _disagreements(said, names, [file.kind.name for file in files])
     yield from _clipping(files, contents)
-    yield from launched.check(files)
+    yield from launched.check(files, options)
     yield from held.check({file.kind.name: file.tree.root for file in files if file.tree.root is not None})
 
 

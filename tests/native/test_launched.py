@@ -54,6 +54,12 @@ def test_a_configuration_that_does_not_fit_its_job_is_told(tmp_path: Path, old: 
     assert len(found) == 1
 
 
+def test_a_launch_with_what_a_sourced_file_sets(tmp_path: Path) -> None:
+    script = f"{JOB}source ./env.sh\nsrun accelerate launch --config_file $CONFIG train.py\n"
+    (found,) = lint(tmp_path, script, acc_yaml=CONFIG, env_sh="CONFIG=acc.yaml\n")
+    assert "each of 2 nodes is number 0" in found
+
+
 def test_an_option_takes_the_place_of_a_key(tmp_path: Path) -> None:
     config = CONFIG.replace("num_machines: 2", "num_machines: 1").replace("main_process_ip: 10.0.0.1\n", "")
     more = "--num_machines 2 --main_process_ip $HOST --machine_rank $SLURM_NODEID"
