@@ -1,7 +1,8 @@
 """The run ends before its first checkpoint is due.
 
 Why: checkpoints are written every `checkpoint.every`, and the run is shorter. A failure loses all of it; and
-    trainers that save at intervals only leave nothing behind at all.
+    trainers that save at intervals only leave nothing behind at all. Megatron-LM, torchtitan and the Trainer of
+    Hugging Face save at the end, too: a run of theirs that is short, below an hour or 1000 steps, is left alone.
 
 Example:
     gpu card { memory = 80 GiB  bf16 = true }
@@ -31,7 +32,8 @@ Instead:
 
 Fix: save more often; the help names an interval that the run reaches several times. `--unsafe-fixes` writes it.
 
-Source: Megatron-LM, --save-interval; torchtitan, checkpoint.interval; transformers 5.23, save_steps.
+Source: Megatron-LM, --save-interval and training/training.py; torchtitan, components/checkpoint.py (`_should_save`);
+    transformers 5.23, save_steps and `DefaultFlowCallback`.
 
 Versions: all.
 """
@@ -53,10 +55,18 @@ from planc.rules.rule import Rule
 
 _DOUBT = 1.5  # a predicted run may take that much longer
 
+#: Trainers that save when a run ends, whatever the interval.
+_AT_THE_END = ("megatron", "torchtitan", "transformers")
+
+#: What a failure may cost of such a run: a length in seconds, and where that is not known, in steps.
+_SHORT_SECONDS, _SHORT_STEPS = 3600, 1000
+
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
     """An interval over the length of the run."""
     every, steps = facts["checkpoint.every"], facts["train.steps"]
+    if plan.emits(*_AT_THE_END) and _is_short(facts):
+        return
     if every.dimension == STEPS:
         if not known(steps) or every.value <= steps:
             return
@@ -74,6 +84,12 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
         help=(f"save more often, such as `every = {fits}`",),
         fixes=writing(plan, ("checkpoint.every", fits)),
     )
+
+
+def _is_short(facts: Facts) -> bool:
+    """Whether a run is one that may well be started over."""
+    seconds, steps = facts["train.time"], facts["train.steps"]
+    return seconds < _SHORT_SECONDS if known(seconds) else known(steps) and steps < _SHORT_STEPS
 
 
 def _length(facts: Facts, every: Amount) -> str:
