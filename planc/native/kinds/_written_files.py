@@ -13,17 +13,21 @@ from planc.native.saying import Sayer
 from planc.native.shell.embedded import Embedded, outside
 from planc.native.shell.launching import Launch
 from planc.native.shell.model import Heredoc, Script
+from planc.native.shell.values import Literal, Word
 from planc.native.tree import PLACEHOLDER, Map, Node, Scalar, Seq, Tree
 
 #: Kinds that are looked for in texts that no launch names.
 _BY_CONTENT = ("deepspeed", "accelerate")
 
+#: A path by its pieces: why each is unknown, or "", and its text.
+_Name = tuple[tuple[str, str], ...]
+
 
 def check(script: Script, launches: Sequence[Launch], sayer: Sayer, options: Options) -> None:
     """What is wrong in configurations that a script writes, at their places in it."""
     names = _kinds_of_names(launches)
-    for path, heredoc in _written(script):
-        kind = names.get(_plain(path)) if path is not None else None
+    for name, heredoc in _written(script):
+        kind = names.get(name) if name is not None else None
         file = _as_file(heredoc, load_kind(kind)) if kind is not None else _by_content(heredoc)
         if file is not None:
             content = file.kind.read(file.tree, options)
@@ -42,26 +46,42 @@ def made_by(script: Script) -> frozenset[str]:
 def named_by(script: Script, launch: Launch) -> tuple[Recognised, ...]:
     """The configurations that a launch names, and the script certainly writes, once each."""
     names = _kinds_of_names((launch,))
-    found: dict[str, list[Heredoc]] = {}
-    for path, heredoc in _written(script):
-        if path is not None and _plain(path) in names:
-            found.setdefault(_plain(path), []).append(heredoc)
-    once = {path: heredocs[0] for path, heredocs in found.items() if len(heredocs) == 1 and not heredocs[0].context}
-    files = ((path, _as_file(heredoc, load_kind(names[path]))) for path, heredoc in once.items())
-    return tuple(file._replace(path=path) for path, file in files if file is not None)
+    found: dict[_Name, list[Heredoc]] = {}
+    for name, heredoc in _written(script):
+        if name is not None and name in names:
+            found.setdefault(name, []).append(heredoc)
+    once = {name: heredocs[0] for name, heredocs in found.items() if len(heredocs) == 1 and not heredocs[0].context}
+    files = ((name, _as_file(heredoc, load_kind(names[name]))) for name, heredoc in once.items())
+    return tuple(file._replace(path="".join(text for _, text in name)) for name, file in files if file is not None)
 
 
-def _kinds_of_names(launches: Sequence[Launch]) -> dict[str, str]:
-    """The kinds of the files that launches name, by their paths."""
-    names = (each for launch in launches for each in _references.named(launch))
-    return {_plain(each.path): each.kind for each in names if each.kind is not None}
+def _name(word: Word) -> _Name:
+    """What a word names: with what is unknown of it, as long as that is written in the same way in both places."""
+    known = word.known
+    if known is not None:
+        return (("", known.removeprefix("./")),)
+    return tuple(("", each.text) if isinstance(each, Literal) else (each.reason, each.text) for each in word.pieces)
 
 
-def _written(script: Script) -> Iterator[tuple[str | None, Heredoc]]:
-    """The texts that a script holds, each with the file into which it writes it, if that is known."""
+def _kinds_of_names(launches: Sequence[Launch]) -> dict[_Name, str]:
+    """The kinds of the files that launches name."""
+    found: dict[_Name, str] = {}
+    for launch in launches:
+        for option in (*launch.options, *launch.parameters):
+            kind = _references.FILES.get(option.name)
+            if kind is not None and option.value is not None:
+                found[_name(option.value)] = kind
+        for each in _references.named(launch):
+            if each.kind is not None:
+                found[(("", each.path.removeprefix("./")),)] = each.kind
+    return found
+
+
+def _written(script: Script) -> Iterator[tuple[_Name | None, Heredoc]]:
+    """The texts that a script holds, each with the file into which it writes it, if it is one."""
     for each in script.every():
         for heredoc in each.heredocs:
-            yield (None if heredoc.target is None else heredoc.target.known), heredoc
+            yield (None if heredoc.target is None else _name(heredoc.target)), heredoc
 
 
 def _by_content(heredoc: Heredoc) -> Recognised | None:
@@ -76,10 +96,6 @@ def _as_file(heredoc: Heredoc, kind: Kind) -> Recognised | None:
     """A text as a file of a kind; None where it cannot be read as one."""
     tree = _tree(heredoc)
     return None if tree is None or tree.format not in kind.formats else Recognised(tree, kind)
-
-
-def _plain(path: str) -> str:
-    return path.removeprefix("./")
 
 
 def _tree(heredoc: Heredoc) -> Tree | None:

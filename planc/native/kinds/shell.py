@@ -23,9 +23,12 @@ from planc.native.shell.model import Script
 from planc.native.shell.reading import read as read_script
 from planc.native.tree import Entry, Scalar, Tree
 
+#: How options for schedulers begin, which start nothing but jobs.
+_OF_SCHEDULERS = ("#SBATCH", "#PBS -", "#BSUB -")
+
 _MARKS = (
-    "torchrun", "torch.distributed", "accelerate launch", "accelerate-launch", "deepspeed", "#SBATCH", "srun ",
-    "python", *_references.TOOLS,
+    "torchrun", "torch.distributed", "accelerate launch", "accelerate-launch", "deepspeed", "srun ",
+    "python", *_references.TOOLS, *_OF_SCHEDULERS,
 )  # fmt: skip
 
 #: Launches of one script that are judged one by one.
@@ -37,7 +40,7 @@ def recognise(tree: Tree) -> int:
     text = tree.source.text
     if not text.startswith("#!") and not tree.source.name.endswith((".sh", ".sbatch", ".slurm", ".bash")):
         return 0
-    if "#SBATCH" in text or any(mark in text for mark in _MARKS[:5]):
+    if any(mark in text for mark in (*_OF_SCHEDULERS, *_MARKS[:5])):
         return 85
     script = read_script(tree.source)
     return 60 if launches(script) or any(_references.tools(script)) else 0

@@ -108,6 +108,14 @@ def test_a_finding_in_another_file_says_through_which_it_came(tmp_path: Path) ->
     assert "source env.sh\n  | ------------- read through here" in printed
 
 
+def test_a_configuration_is_held_against_the_launch_of_a_started_script(tmp_path: Path) -> None:
+    config = "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_machines: 4\nnum_processes: 32\n"
+    run = 'accelerate launch --config_file acc.yaml --machine_rank $SLURM_NODEID --main_process_ip "$HOST" t.py\n'
+    job = f"{BATCH}srun bash run.sh\n"
+    (found,) = lint(tmp_path, "job.sbatch", job_sbatch=job, run_sh=run, acc_yaml=config)
+    assert found == "acc.yaml:3:1: error[PLN075] accelerate waits for 4 nodes of 2"
+
+
 def test_values_of_a_sourced_file_are_held_against_a_configuration(tmp_path: Path) -> None:
     script = (
         "#!/bin/bash\nMBS=4\nsource env.sh\n"

@@ -91,6 +91,13 @@ def test_a_configuration_that_the_script_writes_is_a_file_of_its_job() -> None:
     assert found_in("a.sh", doubled) == (), "the second may be another"
 
 
+@pytest.mark.parametrize("path", ["$OUT/ds.json", "$(mktemp)", "${OUT}/ds-$SLURM_JOB_ID.json"])
+def test_a_configuration_is_known_by_a_path_that_only_the_run_knows(path: str) -> None:
+    text = f"{SHEBANG}C={path}\ncat <<EOF > $C\n{CONFIG}EOF\n{TRAIN} --deepspeed $C --per_device_train_batch_size 8\n"
+    assert [(each.code, each.primary.span.line) for each in found_in("a.sh", text)] == [("PLN071", 5)]
+    assert found_in("a.sh", text.replace("> $C", "> $D")) == (), "of another file"
+
+
 def test_a_configuration_of_accelerate_in_a_script() -> None:
     text = (
         f"{SHEBANG}cat > acc.yaml <<'EOF'\ncompute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n"

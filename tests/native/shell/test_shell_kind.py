@@ -93,6 +93,13 @@ def test_a_script_is_known_by_what_it_starts(name: str) -> None:
     assert found.kind.name == "shell"
 
 
+@pytest.mark.parametrize("line", ["#SBATCH --nodes=1", "#PBS -l select=1:ngpus=8", "#BSUB -n 1"])
+def test_a_script_is_known_by_its_scheduler(line: str) -> None:
+    found = recognised("job.sh", f"#!/bin/bash\n{line}\n./run\n")
+    assert isinstance(found, Recognised)
+    assert found.kind.name == "shell"
+
+
 def test_hostile_scripts_are_answered() -> None:
     for text in (
         "#!/bin/bash\n" + "(" * 50_000,
