@@ -7,16 +7,15 @@ import csv
 import pytest
 
 from planc.diagnostics.diagnostic import Severity
-from tests.native.misconfigured import clusters, configs, layouts
+from tests.native.misconfigured import clusters, configs, layouts, scripts
 from tests.native.misconfigured.case import Case, judged_as, near_texts_of, texts_of
 from tests.shared import shared
 
-CASES: tuple[Case, ...] = (*configs.CASES, *layouts.CASES, *clusters.CASES)
+CASES: tuple[Case, ...] = (*configs.CASES, *layouts.CASES, *clusters.CASES, *scripts.CASES)
 IDS = [f"{case.id}-{case.code}-{at}" for at, case in enumerate(CASES)]
 
 #: Kinds that no file of keys shows, and why.
 _CODE = "it lies in the program's code"
-_SCRIPT = "it lies in a launch script or its directives"
 NOT_SHOWN = {
     "B03": f"{_CODE}: whether ranks know of each other before the model is loaded",
     "B07": "no file says which global batch was wanted",
@@ -34,9 +33,7 @@ NOT_SHOWN = {
     "B84": "it takes a look into a checkpoint",
     "B85": "a file of DeepSpeed says nothing of stages, and gpt-neox trains by a release of its own",
     "B86": f"{_CODE}: nothing in the file tells that Lightning reads it",
-    "L01": _SCRIPT, "L02": _SCRIPT, "L03": _SCRIPT, "L04": _SCRIPT, "L05": _SCRIPT, "L06": _SCRIPT, "L08": _SCRIPT,
-    "L09": _SCRIPT, "L10": _SCRIPT, "L11": _SCRIPT, "L17": _SCRIPT, "L18": _SCRIPT, "L24": _SCRIPT,
-    "L16": "a file of the first machine is right there; who copies it passes `--machine_rank`, or does not",
+    "L18": "many clusters let a job reach its nodes by ssh, and no file says whether this one does",
     "L21": "no file says how long the data takes to prepare",
     "L31": "no file of keys says whether the program goes on from what it saved",
     "L34": f"{_CODE}: who prepares the scheduler",

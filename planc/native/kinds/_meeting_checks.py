@@ -27,6 +27,9 @@ _ADDRESSES = {
 }  # fmt: skip
 _NODES = {"torchrun": "nnodes", "accelerate": "num_machines", "deepspeed": "num_nodes"}
 
+#: Set by srun for its tasks (srun(1)); no address of the job's first node.
+_CALLER = "SLURM_LAUNCH_NODE_IPADDR"
+
 #: A look-up that gives this machine where it fails.
 _FALLBACK = re.compile(r"\|\|\s*(?:echo|printf)\s+[\"']?(localhost|127\.0\.0\.1)\b")
 
@@ -36,6 +39,7 @@ _SIGNAL = re.compile(r"(?:R:)?(?:SIG)?(USR[12]|10|12)(?:@\d+)?", re.IGNORECASE)
 
 def check(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     """What keeps the nodes of a launch apart."""
+    yield from _caller(script, launch)
     if launch.launcher == "python":
         yield from _of_program(script, launch)
         return
@@ -62,7 +66,7 @@ def _waited_for(script: Script, launch: Launch) -> tuple[int, Span] | None:
 
 
 def _addresses(launch: Launch) -> Iterator[Option]:
-    for name in _ADDRESSES[launch.launcher]:
+    for name in _ADDRESSES.get(launch.launcher, ()):
         option = launch.option(name)
         if option is not None and option.value is not None:
             yield option
@@ -82,6 +86,20 @@ def _loopback(launch: Launch, count: int, place: Span) -> Iterator[Diagnostic]:
             yield faults.CONFLICTING_SETTINGS.at(
                 place_of(option), message, "each node waits for itself", related=related, help=help
             )
+
+
+def _caller(script: Script, launch: Launch) -> Iterator[Diagnostic]:
+    """The address of the node on which srun was called: in an allocation a login node, and nothing before srun."""
+    exported = [each.value for other in script.every() for each in other.exports if each.name == "MASTER_ADDR"]
+    for word in (*(option.value for option in _addresses(launch)), *exported):
+        pieces = word.pieces if word is not None else ()
+        if word is not None and any(isinstance(piece, Unknown) and piece.name == _CALLER for piece in pieces):
+            message = f"`${_CALLER}` is where srun is called"
+            help = ('write `$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)`',)
+            told = faults.CONFLICTING_SETTINGS.at(
+                outermost(word.span), message, "a login node, or nothing before srun", help=help
+            )
+            yield told._replace(severity=Severity.WARNING)
 
 
 def _look_up(script: Script, launch: Launch, count: int, place: Span) -> Iterator[Diagnostic]:

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.native import faults
-from planc.native.kinds import _launcher_checks, _meeting_checks, _scheduler_checks, _slurm_checks, _srun_checks
+from planc.native.kinds import (
+    _launcher_checks,
+    _meeting_checks,
+    _scheduler_checks,
+    _slurm_checks,
+    _srun_checks,
+    _srun_program_checks,
+)
 from planc.native.shell.embedded import Embedded, outermost
 from planc.native.shell.launching import Launch
 from planc.native.shell.model import Command, Directive, Script
@@ -29,6 +36,7 @@ def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
             yield from _slurm_checks.check(script, launch)
         elif launch.launcher == "python":
             yield from _slurm_checks.processors(script, launch)
+            yield from _srun_program_checks.check(script, launch)
             yield from _meeting_checks.check(script, launch)
 
 

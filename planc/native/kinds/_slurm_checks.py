@@ -99,7 +99,7 @@ def walltime(script: Script) -> tuple[Directive, int] | None:
     return found, seconds
 
 
-def _cards_asked(script: Script, launch: Launch) -> tuple[Span, int] | None:
+def cards_asked(script: Script, launch: Launch) -> tuple[Span, int] | None:
     """The cards that the launcher gets on each node, and where that is said: by srun, or for the job."""
     srun = launch.outer
     for name in ("gpus_per_node", "gres", "gpus_per_task", "gpus") if srun is not None else ():
@@ -142,7 +142,7 @@ def _processes(script: Script, launch: Launch) -> tuple[Option, int, int] | None
 
 
 def _cards(script: Script, launch: Launch) -> Iterator[Diagnostic]:
-    asked, found = _cards_asked(script, launch), _processes(script, launch)
+    asked, found = cards_asked(script, launch), _processes(script, launch)
     if asked is None or found is None or found[1] == asked[1]:
         return
     place, cards = asked

@@ -50,6 +50,7 @@ def check(launch: Launch) -> Iterator[Diagnostic]:
         yield from address(launch, "master_addr", "master_port")
     yield from _standalone(launch)
     yield from _rank(launch)
+    yield from _passed_over(launch)
     yield from _meeting(launch)
     yield from _program(launch)
 
@@ -246,6 +247,16 @@ def _rank(launch: Launch) -> Iterator[Diagnostic]:
         related = (Label(outermost(nodes.written.span), plural(bounds.most, "node")),)
         help = (f"nodes are counted from 0 to {bounds.most - 1}",)
         yield faults.CONFLICTING_SETTINGS.at(place_of(rank), message, "no such node", related=related, help=help)
+
+
+def _passed_over(launch: Launch) -> Iterator[Diagnostic]:
+    """A master that nodes which agree among themselves do not read. A rank beside it is a habit, and harms nobody."""
+    backend, option = launch.option("rdzv_backend"), launch.option("master_addr")
+    if backend is None or option is None or is_static(launch) is not False or launch.option("rdzv_endpoint") is None:
+        return  # without an endpoint there is worse to tell
+    related = (Label(outermost(backend.written.span), "the nodes settle who is first"),)
+    message = f"`{spelt(option)}` has no effect beside `--rdzv-backend`"
+    yield faults.INERT_KEY.at(outermost(option.written.span), message, related=related, help=("remove it",))
 
 
 def _meeting(launch: Launch) -> Iterator[Diagnostic]:
