@@ -292,3 +292,18 @@ def test_layer_classes_are_those_of_transformers() -> None:
         text = (models / module / f"modeling_{module}.py").read_text(encoding="utf-8")
         assert f"class {name}(" in text
         assert f'_no_split_modules = ["{name}"]' in text
+
+
+def test_a_rendezvous_is_taken_from_the_command_line_alone(tmp_path: Path) -> None:
+    """Why `lint` says that the key of a file has no effect: the option has a default, which stands there already."""
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+
+    file = tmp_path / "acc.yaml"
+    file.write_text(
+        "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_machines: 2\nnum_processes: 16\n"
+        "machine_rank: 1\nmain_process_ip: h\nmain_process_port: 29500\nrdzv_backend: c10d\n"
+    )
+    for more, backend in (([], "static"), (["--rdzv_backend", "c10d"], "c10d")):
+        words = ["--config_file", str(file), *more, "train.py"]
+        args, _, _ = _validate_launch_command(launch_command_parser().parse_args(words))
+        assert (args.rdzv_backend, args.machine_rank) == (backend, 1)

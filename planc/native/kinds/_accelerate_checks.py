@@ -35,6 +35,7 @@ def check(root: Map) -> Iterator[Diagnostic]:
     yield from _needed(root)
     yield from _words(root)
     yield from _machines(root)
+    yield from _rendezvous(root)
     yield from _cards(root)
     yield from _sections(root)
     yield from _fsdp(root)
@@ -107,6 +108,19 @@ def _machines(root: Map) -> Iterator[Diagnostic]:
         yield faults.CONFLICTING_SETTINGS.at(
             address.span, message, "each machine waits for itself", related=(Label(machines.span),), help=help
         )
+
+
+def _rendezvous(root: Map) -> Iterator[Diagnostic]:
+    """A rendezvous that the launcher takes from its command line alone, where its own default stands already."""
+    backend, machines = root.find("rdzv_backend"), root.find("num_machines")
+    word = root.value("rdzv_backend")
+    by_hosts = root.value("distributed_type") == "DEEPSPEED"  # whose launcher asks for none
+    if backend is None or not isinstance(word, str) or word in ("", "static") or (whole(machines) or 1) < 2 or by_hosts:
+        return
+    related = () if machines is None else (Label(machines.span),)
+    help = (f"pass `--rdzv_backend {word}`, or give each machine its `machine_rank`",)
+    message = "accelerate does not take `rdzv_backend` from a file"
+    yield faults.INERT_KEY.at(backend.span, message, "it stays `static`", related=related, help=help)
 
 
 def _cards(root: Map) -> Iterator[Diagnostic]:
