@@ -17,6 +17,9 @@ _FLAGS = ("true", "false")
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _SETTING = re.compile(r"(?:[\w.]+\.)?(\w+) = (.+)")
 
+#: An option of a command line.
+_OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
+
 #: The other way out that a plan has: to let planc work a field out.
 _OR_AUTO = re.compile(r",? or `[\w.]+ = auto`")
 
@@ -106,7 +109,7 @@ class Way:
         inner = match[1]
         said = self._by_path.get(inner)
         if said is not None:
-            return f"`{said.key}`"
+            return f"`{self._key(said)}`"
         setting = _SETTING.fullmatch(inner)
         if setting is None:
             return match[0]
@@ -129,7 +132,16 @@ class Way:
 
     def setting(self, said: Said, value: str) -> str:
         """A key with a value, as its file writes them."""
-        return self._set(said.entry.source, said.key, self._number(said, value))
+        source, text = said.entry.source, said.entry.text
+        key, number = self._key(said), self._number(said, value)
+        if self._formats.get(source) == "shell" and text.startswith(f"{key}="):
+            return f"{key}={number}"
+        return self._set(source, key, number)
+
+    def _key(self, said: Said) -> str:
+        """A key as its file writes it: an option of a command line with its dashes."""
+        option = _OPTION.match(said.entry.text) if self._formats.get(said.entry.source) == "shell" else None
+        return said.key if option is None else option[0]
 
     def _number(self, said: Said, text: str) -> str:
         """A number as the file's format reads it: without a point, `1e-5` is a text to YAML."""
@@ -141,7 +153,7 @@ class Way:
         if form == "json":
             return f'"{key}": {value}'
         if form == "shell":
-            return f"{key} {value}"
+            return key if value == "true" else f"{key} {value}"
         return f"{key} = {value}" if form == "toml" else f"{key}: {value}"
 
 

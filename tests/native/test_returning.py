@@ -111,3 +111,17 @@ def test_a_number_is_written_as_the_format_reads_it() -> None:
     diagnostics = judge([found], lambda name, importer: "no file").diagnostics
     (fault,) = (each for each in diagnostics if each.code == "PLN702")
     assert [edit.text for fix in fault.fixes for edit in fix.edits] == ["1.0e-07"]  # `1e-07` is a text to YAML
+
+
+def test_help_on_a_command_line_is_in_options() -> None:
+    line = (
+        "torchrun --nnodes=3 --nproc_per_node 8 --rdzv_endpoint head:29500 --rdzv_backend c10d pretrain_gpt.py"
+        " --tensor-model-parallel-size 5 --num-layers 30 --hidden-size 1000 --num-attention-heads 10 --seq-length 1000"
+        " --max-position-embeddings 1000 --micro-batch-size 1 --global-batch-size 60 --pipeline-model-parallel-size 4"
+        " --train-iters 50 --lr 1e-4 --min-lr 1e-5"
+    )
+    text = f"#!/bin/bash\nexport TORCH_DISTRIBUTED_DEBUG=DETAIL\n{line}\n"
+    assert helped("shell", "a.sh", text, "PLN101")[-1] == "this layout fits `--nnodes=5`"
+    ends = "`--account-for-embedding-in-pipeline-split` and `--account-for-loss-in-pipeline-split` fill 32 slots"
+    assert ends in helped("shell", "a.sh", text, "PLN106")
+    assert helped("shell", "a.sh", text, "PLN609") == ["remove it, or write `TORCH_DISTRIBUTED_DEBUG=OFF`"]
