@@ -74,23 +74,29 @@ def _is_pattern(directive: Directive) -> bool:
 
 
 def _pipe(script: Script, launch: Launch) -> Iterator[Diagnostic]:
-    """A launch whose failure a pipe hides."""
-    frame = next((each for each in launch.command.context if each.kind == "pipe" and each.position == 0), None)
-    if frame is None or _is_pipefail(script, launch) or "PIPESTATUS" in script.source.text:
-        return
-    help = ("write `set -o pipefail` at the top of the script",)
-    yield faults.HIDDEN_FAILURE.at(
-        outermost(launch.name.span),
-        "a pipe hides whether the training failed",
-        "its status is that of the last",
-        help=help,
-    )
+    """A launch whose failure a pipe hides: its own, or one of a command that starts it, as `bash -c` does."""
+    way = script.way_to(launch.command)
+    hidden = any(_is_first_of_pipe(command) and not _is_pipefail(way[: at + 1]) for at, (_, command) in enumerate(way))
+    if hidden and "PIPESTATUS" not in script.source.text:
+        help = ("write `set -o pipefail` at the top of the script",)
+        message = "a pipe hides whether the training failed"
+        yield faults.HIDDEN_FAILURE.at(
+            outermost(launch.name.span), message, "its status is that of the last", help=help
+        )
 
 
-def _is_pipefail(script: Script, launch: Launch) -> bool:
-    """Whether the shell that runs a launch may have the option: it was set before, and not taken back."""
-    place, on = outermost(launch.command.span), False
-    for each in _shell_of(script.way_to(launch.command)):
+def _is_first_of_pipe(command: Command) -> bool:
+    """Whether the output of a command goes into a pipe, whose status is that of another."""
+    frame = next((each for each in command.context if each.kind == "pipe"), None)
+    return frame is not None and frame.position == 0
+
+
+def _is_pipefail(way: tuple[tuple[Script, Command], ...]) -> bool:
+    """Whether the shell that runs the command at the end of a way may have the option: it was set before, and not
+    taken back.
+    """
+    place, on = outermost(way[-1][1].span), False
+    for each in _shell_of(way):
         for setting in each.settings:
             span = outermost(setting.span)
             if setting.name == "pipefail" and (span.source is not place.source or span.start < place.start):

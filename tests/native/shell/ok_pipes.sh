@@ -6,3 +6,4 @@ srun bash -o pipefail -c 'torchrun --standalone --nproc_per_node=8 train.py | te
 srun bash -c 'set -o pipefail; torchrun --standalone --nproc_per_node=8 train.py | tee log'
 eval 'torchrun --standalone --nproc_per_node=8 train.py | tee log'
 torchrun --standalone --nproc_per_node=8 train.py > >(tee log)
+bash -c 'torchrun --standalone --nproc_per_node=8 train.py' 2>&1 | tee log
