@@ -48,27 +48,28 @@ def _strange(launch: Launch) -> Iterator[Diagnostic]:
     given = {option.name for option in launch.options}
     for option in launch.strange:
         written = spelt(option)
-        names = [_like(written, row["names"]) for name, row in table["options"].items() if name not in given]
+        rows = (row for name, row in table["options"].items() if name not in given)
+        names = [name for row in rows for name in _like(written, row["names"])]
         meant = [name for name in names if table["abbreviated"] and name.startswith(written)]
         yield _unknown(launch, option, tuple(meant) or all_nearest(written, names))
 
 
-def _like(written: str, names: list[str]) -> str:
-    """Of the names of an option, the long one that is spelt as a word is: with dashes or underscores."""
+def _like(written: str, names: list[str]) -> list[str]:
+    """The long names of an option that are spelt as a word is, with dashes or underscores; all of them if none is."""
     other = "-" if "_" in written else "_"
-    return min(names, key=lambda name: (not name.startswith("--"), other in name[2:], name))
+    long = [name for name in names if name.startswith("--")]
+    return [name for name in long if other not in name[2:]] or long
 
 
 def _unknown(launch: Launch, option: Option, near: tuple[str, ...]) -> Diagnostic:
     written = spelt(option)
-    place = outermost(option.written.span)
+    place = outermost(option.written.origin)
     help = "what the program gets stands behind it"
     fixes: tuple[Fix, ...] = ()
     if near:
         help = f"did you mean {either([f'`{name}`' for name in near[:_MOST]])}?"
-        origin = outermost(option.written.origin)
-        if len(near) == 1 and origin.text.startswith(written):
-            name = Span(origin.source, origin.start, origin.start + len(written))
+        if len(near) == 1 and place.text.startswith(written):
+            name = Span(place.source, place.start, place.start + len(written))
             fixes = (Fix(f"write `{near[0]}`", (Edit(name, near[0]),), safe=False),)
     message = f"{launch.alias} has no option `{option.written.known or written}`"[:100]
     return faults.UNKNOWN_KEY.at(place, message, f"{launch.alias} refuses to start", help=(help,), fixes=fixes)
