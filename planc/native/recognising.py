@@ -16,8 +16,8 @@ _BY_ENDING = {
     ".json": "json", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml",
 }  # fmt: skip
 
-#: How names of files end that have no ending of their own.
-_LINES = ("hostfile",)
+#: How names of files end that have lines and no tree.
+_LINES = ("hostfile", ".args")
 
 #: Endings that a template has behind that of what it makes.
 _OF_TEMPLATES = (".template", "-template", ".tmpl", ".example", ".in")

@@ -1,13 +1,14 @@
 """Megatron-LM's arguments in YAML: the `model_config.yaml` of its tests, files for its `--yaml-cfg`, and flat files of
-flags, of which scripts make its command line.
+flags, of which scripts make its command line; or as lines, a word each, as `compile` writes them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from planc.native.kind import Content, Kind, Options
-from planc.native.megatron import checks, keys
+from planc.native.megatron import checks, keys, line
 from planc.native.megatron.flags import Flags, Teller, value_of
 from planc.native.megatron.model import say_model
 from planc.native.megatron.training import (
@@ -22,7 +23,10 @@ from planc.native.megatron.training import (
     trains,
 )
 from planc.native.saying import Sayer, quoted
+from planc.native.shell.options import parameters
+from planc.native.shell.values import Literal, Word
 from planc.native.tree import Entry, Map, Scalar, Tree
+from planc.source import Source, Span
 
 #: The map of flags in the files of Megatron's tests, and that of variables.
 _ARGUMENTS, _VARIABLES = "MODEL_ARGS", "ENV_VARS"
@@ -38,6 +42,12 @@ _SURE = frozenset((
     "global-batch-size", "micro-batch-size", "transformer-impl",
 ))  # fmt: skip
 
+#: A line that is a word of a command line.
+_LINE = re.compile(r"^[^#\s].*(?<![\r\s])", re.MULTILINE)
+
+#: The script that a file of such lines is for, unless something else is said.
+_SCRIPT = "pretrain_gpt.py"
+
 #: Keys of NeMo and of `--yaml-cfg`, as Megatron's flags.
 _RENAMED = {"num-moe-experts": "num-experts", "max-steps": "train-iters"}
 
@@ -46,7 +56,7 @@ def recognise(tree: Tree) -> int:
     """How sure it is that a tree holds arguments of Megatron."""
     root = tree.root
     if root is None:
-        return 0
+        return 85 if tree.format == "text" and line.starts_megatron(parameters(_words(tree.source))) else 0
     arguments = root.map(_ARGUMENTS)
     if arguments is not None:
         return 95 if any(name.startswith("--") or "." in name for name in arguments.names()) else 60
@@ -61,6 +71,8 @@ def recognise(tree: Tree) -> int:
 def read(tree: Tree, options: Options) -> Content:
     """What the file says, with its flags checked."""
     root, sayer = tree.root, Sayer()
+    if tree.format == "text":
+        _lines(tree.source, sayer)
     if root is None:
         return sayer.content()
     flags = _flags(root)
@@ -75,6 +87,24 @@ def read(tree: Tree, options: Options) -> Content:
     if variables is not None:
         _variables(variables, sayer)
     return sayer.content()
+
+
+def _lines(source: Source, sayer: Sayer) -> None:
+    """A file of words of a command line, one a line."""
+    found = line.read(_words(source), _SCRIPT)
+    sayer.report(*found.diagnostics)
+    flags = Flags(found.entries, Span(source, 0, 0), found.whole)
+    sayer.report(*checks.check(flags))
+    say(flags, sayer)
+
+
+def _words(source: Source) -> tuple[Word, ...]:
+    """The lines of a file that are words: neither empty nor comments."""
+    found: list[Word] = []
+    for match in _LINE.finditer(source.text):
+        span = Span(source, *match.span())
+        found.append(Word(span, (Literal(match[0], span),)))
+    return tuple(found)
 
 
 def say(flags: Flags, sayer: Sayer) -> None:
@@ -169,7 +199,7 @@ def _variables(variables: Map, sayer: Sayer) -> None:
 KIND = Kind(
     "megatron",
     "arguments of Megatron-LM",
-    ("yaml",),
+    ("yaml", "text"),
     (_ARGUMENTS, *_GROUPS, "model_parallel_size", "model-parallel-size", "micro_batch_size", "micro-batch-size"),
     recognise,
     read,

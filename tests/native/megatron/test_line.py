@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import shlex
+from pathlib import Path
 
 import pytest
 
 from planc.diagnostics.diagnostic import Severity
+from tests.commands.cli import planc
 from tests.native.judging import found_in, plan_text
 
 #: A command line that starts: each flag with its values.
@@ -101,4 +103,19 @@ def test_a_batch_that_grows_has_three_numbers() -> None:
 
 
 def test_a_file_of_flags_takes_the_place_of_the_flags() -> None:
-    assert "micro" not in plan_text("a.sh", _script((*LINE, ("--yaml-cfg", "model.yaml"))))
+    assert "micro = 2" not in plan_text("a.sh", _script((*LINE, ("--yaml-cfg", "model.yaml"))))
+
+
+def test_a_file_of_words_is_read_as_a_command_line(tmp_path: Path) -> None:
+    words = [word for flag in LINE for word in (("=".join(flag),) if len(flag) == 2 else flag)]
+    text = "\n".join(["# Flags, a word a line.", *words, ""])
+    assert found_in("megatron.args", text) == ()
+    assert {"layers = 24", "micro = 2", "learning_rate = 0.0001", 'path = "a b"'} <= set(
+        plan_text("megatron.args", text).split("\n")
+    )
+    (found,) = found_in("megatron.args", text.replace("--lr=", "--learning-rat="))
+    assert (found.code, found.primary.span.text) == ("PLN062", "--learning-rat")
+    (found,) = found_in("megatron.args", text.replace("--num-layers=24", "--num-layers=3e1"))
+    assert (found.code, found.primary.span.text, found.primary.span.line) == ("PLN063", "3e1", 2)
+    (tmp_path / "other.args").write_text("--verbose\n--color=never\n", encoding="utf-8")
+    assert planc("lint", ".", cwd=tmp_path).stdout == "No plan files or configurations of other tools were read.\n"
