@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from planc.native.shell.commands import Commands, set_arguments
+from planc.native.shell.conditions import truth
 from planc.native.shell.model import Frame
 from planc.native.shell.nodes import RESERVED, TOO_DEEP, Node
 from planc.native.shell.scopes import Scope
@@ -175,8 +176,15 @@ class Branches(Commands):
         condition = [child for child in branches[0] if child.field == "condition"]
         branches[0] = [child for child in branches[0] if child.field != "condition"]
         self.run(condition, scope, context)
-        ways = [] if any(child.type == "else_clause" for child in node.children) else [scope.inner()]
-        self._branches("if", node, branches, ways, scope, context)
+        has_else = any(child.type == "else_clause" for child in node.children)
+        conditions = [condition, *(_condition(branch) for branch in branches[1 : len(branches) - has_else])]
+        verdicts = [truth(each, self.words, scope) for each in conditions] + [True]
+        live = verdicts.index(True) if None not in verdicts[: verdicts.index(True)] else None
+        dead = {at for at, verdict in enumerate(verdicts) if verdict is False}
+        if live is not None:
+            dead = {at for at in range(len(branches)) if at != live}
+        ways = [] if has_else else [scope.inner()]
+        self._branches("if", node, branches, ways, scope, context, live, dead)
 
     def _case(self, node: Node, scope: Scope, context: Context) -> None:
         branches: list[list[Node]] = []
@@ -188,15 +196,29 @@ class Branches(Commands):
         self._branches("case", node, branches, [] if complete else [scope.inner()], scope, context)
 
     def _branches(
-        self, kind: str, node: Node, branches: list[list[Node]], ways: list[Scope], scope: Scope, context: Context
+        self,
+        kind: str,
+        node: Node,
+        branches: list[list[Node]],
+        ways: list[Scope],
+        scope: Scope,
+        context: Context,
+        live: int | None = None,
+        dead: Collection[int] = (),
     ) -> None:
-        """Parts of which one runs; one that ends the script leads nowhere."""
+        """Parts of which one runs; one that ends the script leads nowhere.
+
+        live: the one that certainly runs, or none of them if there is no such part; dead: those that do not.
+        """
         for position, branch in enumerate(branches):
+            if position == live:
+                self.run(branch, scope, context)
+                continue
             inner = scope.inner()
             self.run(branch, inner, (*context, Frame(kind, self.words.span(node), position=position)))
-            if not self._leaves(branch):
+            if not self._leaves(branch) and position not in dead:
                 ways.append(inner)
-        if ways:
+        if ways and live is None:
             scope.join(ways, "set in a branch")
 
     def _leaves(self, branch: Sequence[Node]) -> bool:
@@ -255,3 +277,14 @@ class Branches(Commands):
         frame = Frame("function", Span(self.words.source, definition.start, definition.end), name)
         self.statement(body, inner, (*context, frame))
         scope.take(inner, self.survey.locals(definition) | frozenset(own))
+
+
+def _condition(branch: Sequence[Node]) -> list[Node]:
+    """What stands between `elif` and `then`."""
+    found: list[Node] = []
+    for node in branch:
+        if node.type == "then":
+            break
+        if node.type != "elif":
+            found.append(node)
+    return found

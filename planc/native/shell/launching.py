@@ -29,6 +29,16 @@ _MODULES = {
     "accelerate.commands.launch": "accelerate",
     "deepspeed.launcher.runner": "deepspeed",
 }
+#: Those of PBS, LSF and its CSM that start a program on nodes of a job: pbsdsh(1B), blaunch(8), jsrun(1).
+_SPREADING = {
+    "pbsdsh": grammar("-c -h -n", "-o -s -v -u"),
+    "blaunch": grammar("-u -z", "-n -no-shell -no-wait -use-login-shell"),
+    "jsrun": grammar(
+        "-n --nrs -a --tasks_per_rs -c --cpu_per_rs -g --gpu_per_rs -r --rs_per_host -d --launch_distribution -b --bind"
+        " -l --latency_priority -p --np -X --exit_on_error --smpiargs -E --env"
+    ),
+}
+
 #: Those that start any program, not one of Python.
 _STARTERS = {"srun", "mpirun"}
 
@@ -43,9 +53,10 @@ _MOST_LEVELS = 20
 class Launch(NamedTuple):
     """A command that starts training.
 
-    launcher: `torchrun`, `accelerate`, `deepspeed`, `srun`, `mpirun`, `sbatch`, `python` or `bash`; alias: as it is
-    called, `torch.distributed.launch`. name: the word that names it; options: its own, `strange` those that it does not
-    know; open: words that only the run knows may be more of them.
+    launcher: `torchrun`, `accelerate`, `deepspeed`, `srun`, `mpirun`, `sbatch`, `python` or `bash`, and around others
+    `pbsdsh`, `blaunch` or `jsrun`; alias: as it is called, `torch.distributed.launch`.
+    name: the word that names it; options: its own, `strange` those that it does not know; open: words that only the run
+    knows may be more of them.
     script: what it starts, with `module` one of Python's; arguments: what that gets, and as options `parameters`.
     environment: variables set for it alone; outer: the launch that starts this one, `srun` of `torchrun`.
     command: the command of the script in which all of this stands.
@@ -122,6 +133,8 @@ def _launches(
         return _python(start, words)
     if name == "accelerate" and len(words) > 1 and words[1].known == "launch":
         return [_launch(start, "accelerate", words[2:])]
+    if name in _SPREADING:
+        return _spread(start, words, level)
     if name in _PROGRAMS:
         launch = _launch(start, _PROGRAMS[name], words[1:])
         return _started(launch, level) if launch.launcher in _STARTERS else [launch]
@@ -148,6 +161,16 @@ def _started(launch: Launch, level: int) -> list[Launch]:
     words = (launch.script, *launch.arguments) if launch.script is not None else ()
     inner = _launches(launch.command, words, (), launch, level + 1)
     return inner or [launch]
+
+
+def _spread(start: Launch, words: tuple[Word, ...], level: int) -> list[Launch]:
+    """What a program starts on nodes of a job; the name of one may stand before it."""
+    line = line_of(words[1:], _SPREADING[start.launcher])
+    if line.strange:
+        return []
+    outer = _with(start, line)
+    found = _launches(start.command, line.rest, (), outer, level + 1)
+    return found or _launches(start.command, line.rest[1:], (), outer, level + 1)
 
 
 def _python(start: Launch, words: tuple[Word, ...]) -> list[Launch]:

@@ -65,13 +65,26 @@ SETTING = st.one_of(
 SHOWN = WORDS.map(lambda words: f"printf '%s\\0' x {words}; printf '\\1'")
 
 
+OPERAND = STRING | NAMES.map(lambda name: f"${name}") | DIGITS
+COMPARED = st.tuples(
+    OPERAND, st.sampled_from(("=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge")), OPERAND
+).map(" ".join) | st.tuples(st.sampled_from(("-z", "-n", "! -z")), OPERAND).map(" ".join)
+CONDITION = (
+    st.sampled_from(("true", "false"))
+    | COMPARED.map(lambda text: f"[ {text} ]")
+    | COMPARED.map(lambda text: f"[[ {text} ]]")
+    | st.tuples(COMPARED, st.sampled_from(("&&", "||")), COMPARED).map(lambda p: f"[[ {' '.join(p)} ]]")
+)
+
+
 def block(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     """Statements that may not run, run often, or run in another shell."""
     body = st.lists(inner, min_size=1, max_size=3).map("\n".join)
     return st.one_of(
-        st.tuples(st.sampled_from(("true", "false")), body).map(lambda p: f"if {p[0]}; then\n{p[1]}\nfi"),
-        st.tuples(st.sampled_from(("true", "false")), body, body).map(
-            lambda p: f"if {p[0]}; then\n{p[1]}\nelse\n{p[2]}\nfi"
+        st.tuples(CONDITION, body).map(lambda p: f"if {p[0]}; then\n{p[1]}\nfi"),
+        st.tuples(CONDITION, body, body).map(lambda p: f"if {p[0]}; then\n{p[1]}\nelse\n{p[2]}\nfi"),
+        st.tuples(CONDITION, body, CONDITION, body).map(
+            lambda p: f"if {p[0]}; then\n{p[1]}\nelif {p[2]}; then\n{p[3]}\nfi"
         ),
         st.tuples(NAMES, body).map(lambda p: f"for {p[0]} in 1 2; do\n{p[1]}\ndone"),
         body.map(lambda text: f"(\n{text}\n)"),

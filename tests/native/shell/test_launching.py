@@ -41,6 +41,10 @@ def chain(text: str) -> list[list[str]]:
         ("srun -N 2 -n16 --gres gpu:8 --exclusive -l torchrun t.py", ["torchrun", "srun"], "t.py"),
         ("srun ./train.sh", ["bash", "srun"], "./train.sh"),
         ("srun hostname", ["srun"], "hostname"),
+        ("pbsdsh -n 1 -v -- torchrun t.py", ["torchrun", "pbsdsh"], "t.py"),
+        ("blaunch -z host1 torchrun t.py", ["torchrun", "blaunch"], "t.py"),
+        ("blaunch host1 torchrun t.py", ["torchrun", "blaunch"], "t.py"),
+        ("jsrun -n2 -a1 -g 6 --bind=rs bash run.sh", ["bash", "jsrun"], "run.sh"),
         ("mpirun -np 8 -x A -mca b c --bind-to none python t.py", ["python", "mpirun"], "t.py"),
         ("srun bash -c 'cd x && torchrun t.py'", ["torchrun", "srun"], "t.py"),
         ("bash -lc \"exec torchrun t.py\"", ["torchrun"], "t.py"),
@@ -76,6 +80,7 @@ def test_what_starts_training(text: str, launchers: list[str], script: str) -> N
     [
         "echo torchrun t.py",
         "A=$(python port.py)",
+        "jsrun --unheard 1 torchrun t.py",
         "python -c 'import torch'",
         "accelerate config",
         "$LAUNCHER t.py",

@@ -200,3 +200,35 @@ def test_line_ends_and_bytes_that_no_shell_takes_are_told() -> None:
     assert [each.text for each in script("a\0b").broken] == ["no text: it has a NUL"]
     marked = script("\ufeff#!/bin/bash\ntorchrun x.py")
     assert words_of(marked.commands[-1]) == ["torchrun", "x.py"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ('[ "$A" = one ]', True),
+        ('[ "$A" == two ]', False),
+        ("[[ $A != two && $N -gt 1 ]]", True),
+        ("[[ $A == two || -z $EMPTY ]]", True),
+        ("! [ $N -le 1 ]", True),
+        ("true", True),
+        ('[ -n "$EMPTY" ]', False),
+        ("[[ $A == o* ]]", None),
+        ('[ "$OUTSIDE" = one ]', None),
+        ('[ "${A:-x}" = one ]', True),
+        ('[ "${OUTSIDE:-one}" = one ]', None),
+        ("[ -f one ]", None),
+        ("[ $EMPTY = one ]", None),
+        ("grep -q x y", None),
+    ],
+)
+def test_a_condition_of_constants_decides_what_runs(condition: str, holds: bool | None) -> None:
+    text = f"A=one N=2 EMPTY=\nX=0\nif {condition}; then X=1; else X=2; fi\nprintf $X"
+    assert script(text).commands[-1].words[-1].known == {True: "1", False: "2", None: None}[holds]
+
+
+def test_a_chain_of_conditions() -> None:
+    chain = "if [ $A = 1 ]; then f 1; elif [ $A = 2 ]; then f 2; elif [ $A = 3 ]; then f 3; else f 4; fi"
+    for value, runs in (("1", ["1"]), ("2", ["2"]), ("9", ["4"])):
+        sure = [each for each in script(f"A={value}\n{chain}").commands if each.name == "f" and not each.within("if")]
+        assert [each.words[1].known for each in sure] == runs
+    assert not [each for each in script(chain).commands if each.name == "f" and not each.within("if")]
