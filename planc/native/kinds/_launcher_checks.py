@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from planc.diagnostics.amounts import count_text, plural
-from planc.diagnostics.diagnostic import Diagnostic, Label
+from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults
 from planc.native.kinds import _accelerate_launch_checks as accelerate
 from planc.native.kinds import _deepspeed_launch_checks as deepspeed
@@ -49,6 +49,23 @@ class Shown(NamedTuple):
         return cards
 
 
+class Port(NamedTuple):
+    """The port on which a launch listens on this machine.
+
+    option: what says it; None where it is a default. meeting: the name under which nodes meet there, as others may
+    under another; None where the port is for one launch alone.
+    """
+
+    option: Option | None
+    number: int
+    meeting: str | None = None
+
+    def is_taken_by(self, other: Port) -> bool:
+        """Whether another launch stands in the way of this one."""
+        same = self.meeting is None or other.meeting is None or self.meeting == other.meeting
+        return self.number == other.number and same
+
+
 def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
     """What is wrong with the options of launchers, each by itself and beside the others."""
     own = [launch for launch in launches if launch.launcher in LAUNCHERS]
@@ -64,6 +81,8 @@ def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
             yield from deepspeed.check(launch)
         yield from _cards(script, launch, len(own) == 1)
     yield from _ports(script, own)
+    for launch in own:
+        yield from _repeated(script, launch)
 
 
 def processes_of(launch: Launch) -> tuple[Option, int] | None:
@@ -158,7 +177,7 @@ def _ports(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
     for index, second in enumerate(launches):
         for first in launches[:index]:
             port, other = _port(first), _port(second)
-            if port is None or other is None or port[1] != other[1] or not _runs_on(first.command):
+            if port is None or other is None or not other.is_taken_by(port) or not _runs_on(first.command):
                 continue
             if _is_plain(second.command) and not any(
                 first.command.span.start < pause < second.command.span.start for pause in pauses
@@ -167,33 +186,64 @@ def _ports(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
                 break
 
 
-def _taken(
-    first: Launch, second: Launch, port: tuple[Option | None, int], other: tuple[Option | None, int]
-) -> Diagnostic:
+def _repeated(script: Script, launch: Launch) -> Iterator[Diagnostic]:
+    """A loop that starts one launch after the other on a port, and waits for none of them."""
+    kinds = [frame.kind for frame in launch.command.context]
+    port = _port(launch)
+    if port is None or kinds not in (["loop", "background"], ["loop", "subshell", "background"]):
+        return
+    loop = launch.command.context[0].span
+    if any(command.name in _ENDING and _is_within(command.span, loop) for command in script.commands):
+        return
+    option = "--rdzv-endpoint=localhost:0" if port.meeting is not None else "--master_port=$((29500 + I))"
+    message = f"a loop starts launches beside each other on port {port.number}"
+    help = (f"write `{option}`, or wait for each",)
+    place = port.option.written.span if port.option is not None else launch.name.span
+    found = faults.CONFLICTING_SETTINGS.at(outermost(place), message, "taken from the second on", help=help)
+    yield found._replace(severity=Severity.WARNING)  # the loop may have one turn
+
+
+def _is_within(span: Span, outer: Span) -> bool:
+    return span.source is outer.source and outer.start <= span.start and span.end <= outer.end
+
+
+def _taken(first: Launch, second: Launch, port: Port, other: Port) -> Diagnostic:
     places = [
-        outermost(option.written.span) if option is not None else outermost(launch.name.span)
-        for launch, (option, _) in ((first, port), (second, other))
+        outermost(found.option.written.span) if found.option is not None else outermost(launch.name.span)
+        for launch, found in ((first, port), (second, other))
     ]
-    is_default = "" if other[0] is not None else ", the default"
-    message = f"two launches beside each other on port {other[1]}{is_default}"
+    is_default = "" if other.option is not None else ", the default"
+    message = f"two launches beside each other on port {other.number}{is_default}"
     related = (Label(places[0], "still runs"),)
-    help = (f"write `--master_port={other[1] + 1}` in one of them",)
+    option = "--rdzv-endpoint=localhost:" if other.meeting is not None else "--master_port="
+    help = (f"write `{option}{other.number + 1}` in one of them",)
     return faults.CONFLICTING_SETTINGS.at(places[1], message, "the port is taken", related=related, help=help)
 
 
-def _port(launch: Launch) -> tuple[Option | None, int] | None:
-    """The port on which a launch listens on this machine, and no other one does; accelerate looks for a free one."""
-    option = launch.option("master_port")
+def _port(launch: Launch) -> Port | None:
+    """The port on which a launch listens on this machine for certain; accelerate looks for a free one."""
     if launch.outer is not None or launch.open or launch.launcher == "accelerate":
         return None
-    if launch.launcher == "torchrun" and (
-        not _torchrun_checks.is_static(launch) or launch.option("rdzv_endpoint") is not None
-    ):
-        return None
+    endpoint = launch.option("rdzv_endpoint")
+    if launch.launcher == "torchrun" and (endpoint is not None or not _torchrun_checks.is_static(launch)):
+        return _meeting(launch, endpoint)
+    option = launch.option("master_port")
     if option is None:
-        return (None, _PORT) if launch.launcher == "deepspeed" else None
+        return Port(None, _PORT) if launch.launcher == "deepspeed" else None
     number = whole_of(option)
-    return None if number is None or number < 1 else (option, number)
+    return None if number is None or number < 1 else Port(option, number)
+
+
+def _meeting(launch: Launch, endpoint: Option | None) -> Port | None:
+    """The port of a rendezvous on this machine."""
+    host, _, port = (text_of(endpoint) or "").rpartition(":")
+    name = launch.option("rdzv_id")
+    meeting = "none" if name is None else text_of(name)
+    if host not in _torchrun_checks.LOOPBACK or not port.isdecimal() or not int(port[:9]) or meeting is None:
+        return None
+    if launch.option("standalone") is not None:
+        return None
+    return Port(endpoint, int(port[:9]), None if _torchrun_checks.is_static(launch) else meeting)
 
 
 def _is_plain(command: Command) -> bool:
