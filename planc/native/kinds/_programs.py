@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from planc.diagnostics.diagnostic import Diagnostic
+from planc.native import keys
 from planc.native.kind import Options
 from planc.native.kinds import _references, _torchtitan_line, _torchtitan_said, megatron, transformers
 from planc.native.kinds._options import entry_of
@@ -15,8 +17,13 @@ from planc.native.megatron.flags import Flags
 from planc.native.saying import Sayer
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
-from planc.native.shell.values import Word
+from planc.native.tables import Key, load_table
 from planc.native.tree import PLACEHOLDER, Entry, Map, Tree
+
+#: What `string_to_bool` of transformers takes for a flag.
+_FLAGS = {
+    **dict.fromkeys(("yes", "true", "t", "y", "1"), True), **dict.fromkeys(("no", "false", "f", "n", "0"), False),
+}  # fmt: skip
 
 _NUMBER = re.compile(r"[+-]?(?:\d+|\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
@@ -37,8 +44,25 @@ def tell(launch: Launch, sayer: Sayer, options: Options) -> None:
         return
     whole = Map(root.span, tuple(entry for entry in entries if entry.name not in _references.FILES))
     sayer.target("transformers")
-    sayer.report(*of_trainer(whole))
+    sayer.report(*_of_the_table(whole, options), *of_trainer(whole))
     transformers.say(whole, sayer, options, is_whole)
+
+
+def _of_the_table(whole: Map, options: Options) -> Iterator[Diagnostic]:
+    """Arguments that the Trainer no longer has, and values that its parser refuses: those of a number, a flag or a
+    word, as what else a text may stand for is for the parser to say. Other arguments are the program's own.
+    """
+    table = load_table("transformers")
+    plain = {name for name, key in table.keys.items() if _is_plain(key)} | {*table.removed}
+    judged = Map(whole.span, tuple(entry for entry in whole.entries if entry.name in plain))
+    reader = keys.Reader(table, version=options.version("transformers"))
+    for each in keys.folded(transformers.sure(keys.check(judged, reader), reader), reader.consumer):
+        yield each._replace(fixes=())  # they write keys of a file
+
+
+def _is_plain(key: Key) -> bool:
+    types = set(key["types"])
+    return types <= {"int", "float", "bool", "null"} or ("words" in key and types <= {"string", "null"})
 
 
 def _megatron(launch: Launch, sayer: Sayer) -> None:
@@ -55,19 +79,23 @@ def _megatron(launch: Launch, sayer: Sayer) -> None:
 
 def _parsed(launch: Launch) -> Iterator[Entry]:
     """The arguments as entries of keys; what only the run knows is a gap."""
+    table = load_table("transformers")
     for option in launch.parameters:
         word = option.value
         if word is None:
             yield entry_of(option, True)
         else:
-            yield entry_of(option, PLACEHOLDER if word.known is None else _value(word))
+            types = table.keys.get(option.name, {}).get("types", ())
+            yield entry_of(option, PLACEHOLDER if word.known is None else _value(word.known, types))
 
 
-def _value(word: Word) -> object:
-    """The value of an argument, as the Trainer's parser reads it."""
-    text = word.known or ""
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
+def _value(text: str, types: Collection[str]) -> object:
+    """The value of an argument, as HfArgumentParser reads it for a field of some types."""
+    flag = _FLAGS.get(text.lower())
+    if flag is not None and ("bool" in types or text.lower() in ("true", "false")):
+        return flag
     if _NUMBER.fullmatch(text):
-        return int(text) if text.lstrip("+-").isdigit() else float(text)
+        if text.lstrip("+-").isdigit():
+            return int(text)
+        return text if "int" in types and "float" not in types else float(text)
     return text

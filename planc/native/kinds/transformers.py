@@ -63,13 +63,13 @@ def read(tree: Tree, options: Options) -> Content:
     if root is None:
         return sayer.content()
     reader = Reader(load_table("transformers"), version=options.version("transformers"))
-    sayer.report(*folded(_sure(check(root, reader), reader), reader.consumer))
+    sayer.report(*folded(sure(check(root, reader), reader), reader.consumer))
     sayer.report(*checks.check(root))
     say(root, sayer, options)
     return sayer.content()
 
 
-def _sure(found: Iterable[Diagnostic], reader: Reader) -> Iterator[Diagnostic]:
+def sure(found: Iterable[Diagnostic], reader: Reader) -> Iterator[Diagnostic]:
     """What is certain of a file that holds the program's own arguments as well, for a release that may be older.
 
     A key that is like none is the program's; one that is near an argument may be. A new name is one to use where the
