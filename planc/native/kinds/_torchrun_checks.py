@@ -51,7 +51,11 @@ def check(launch: Launch) -> Iterator[Diagnostic]:
     yield from _standalone(launch)
     yield from _rank(launch)
     yield from _passed_over(launch)
-    yield from _meeting(launch)
+    bounds = nodes_of(launch)
+    for found in _meeting(launch):
+        # One node alone may be what is meant, where one is enough.
+        is_sure = bounds is not None and 1 < bounds.least
+        yield found if is_sure else found._replace(severity=Severity.WARNING)
     yield from _program(launch)
 
 
