@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from planc.diagnostics.amounts import either, plural
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
-from planc.diagnostics.names import all_nearest, by_part
+from planc.diagnostics.names import all_nearest, by_part, slip
 from planc.native import faults
 from planc.native.tables import Key, Table, precedes
 from planc.native.tree import Entry, Map, Node, Scalar, Seq, data, walk
@@ -206,8 +206,12 @@ def _unknown(entry: Entry, free: list[str], what: str, reader: Reader, path: tup
         return
     near = slips or by_part(entry.name, free)[:3]
     advice = (f"did you mean {either([f'`{name}`' for name in near])}?",) if near else ()
-    if is_telling and 0 < len(homes) <= _MOST_HOMES:
-        places = [f"`{'.'.join((*home, entry.name))}`" for home in homes]
+    own: str | None = entry.name
+    if free and not near and not homes and "_" in entry.name:
+        own = slip(entry.name, names_of(table))
+        homes = homes_of(table, own) if own is not None else []
+    if own is not None and is_telling and 0 < len(homes) <= _MOST_HOMES:
+        places = [f"`{'.'.join((*home, own))}`" for home in homes]
         advice = (f"did you mean {either(places)}?",)
         near = ()
     fixes = tuple(Fix(f"write `{name}`", (Edit(entry.key.span, as_key(entry, name)),), safe=False) for name in near)
@@ -248,6 +252,19 @@ def _removed(entry: Entry, removed: Key, reader: Reader) -> Diagnostic:
     is_dated = "since" in removed and not owner and reader.version is None
     help = (advice, stated) if is_dated else (advice,)
     return faults.REMOVED_KEY.at(entry.key.span, message, since, help=help)
+
+
+def names_of(table: Table) -> tuple[str, ...]:
+    """The names of all keys of a table, in whatever section, each once."""
+    found: dict[str, None] = {}
+
+    def look(keys: dict[str, Key]) -> None:
+        for name, key in keys.items():
+            found[name] = None
+            look(key.get("keys", {}))
+
+    look(table.keys)
+    return tuple(found)
 
 
 def homes_of(table: Table, name: str) -> list[tuple[str, ...]]:

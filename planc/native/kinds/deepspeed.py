@@ -26,6 +26,8 @@ _MEANT = {
     "offload_param_device": "zero_optimization.offload_param.device",
     "offload_optimizer_nvme_path": "zero_optimization.offload_optimizer.nvme_path",
     "offload_param_nvme_path": "zero_optimization.offload_param.nvme_path",
+    "zero_optimization.offload_optimizer_device": "zero_optimization.offload_optimizer.device",
+    "zero_optimization.offload_param_device": "zero_optimization.offload_param.device",
     "zero3_save_16bit_model": "zero_optimization.stage3_gather_16bit_weights_on_model_save",
     "optimizer.params.learning_rate": "optimizer.params.lr", "optimizer.lr": "optimizer.params.lr",
     "optimizer.params.epsilon": "optimizer.params.eps", "optimizer.name": "optimizer.type",
@@ -42,6 +44,9 @@ _OPTIMIZERS = {
     "adam": "adamw", "adamw": "adamw", "fusedadam": "adamw", "cpuadam": "adamw", "lion": "lion", "muon": "muon",
     "sgd": "sgd",
 }  # fmt: skip
+
+#: Elements of a bucket where the file says nothing.
+_BUCKET = "500000000"
 
 #: What the program decides where the file says nothing.
 _WITHHELD = ("recompute", "optimizer", "schedule", "pipeline", "train", "dataset", "checkpoint", "launch.timeout")
@@ -85,6 +90,8 @@ def read(tree: Tree, options: Options) -> Content:
     say(root, sayer)
     if options.trainer in (None, "deepspeed"):
         _assume_accumulation(root, sayer)
+        if root.find("gradient_clipping") is None and version is None:  # earlier releases do not clip
+            sayer.assume("optimizer.clip", "1", root.span._replace(end=root.span.start + 1), "gradient_clipping")
     return sayer.content()
 
 
@@ -137,7 +144,17 @@ def _precision(root: Map, sayer: Sayer) -> None:
                 if word == "fp16" and root.value("fp16", "loss_scale"):
                     _number(sayer, "precision.loss_scale", scale)
                 _gradients(root, sayer)
+                _kept(root, name, word, sayer)
                 return
+
+
+def _kept(root: Map, name: str, word: str, sayer: Sayer) -> None:
+    """Weights and moments that are kept in the dtype of training, not in fp32."""
+    entry = root.find(name, f"{word}_master_weights_and_grads")
+    if is_on(root, name, f"{word}_master_weights_and_grads"):
+        sayer.say("precision.master", entry, word)
+    if word == "bf16" and is_on(root, name, "bf16_optimizer_states"):
+        sayer.say("optimizer.states", root.find(name, "bf16_optimizer_states"), word)
 
 
 def _gradients(root: Map, sayer: Sayer) -> None:
@@ -158,15 +175,26 @@ def _zero(root: Map, sayer: Sayer) -> None:
     stage = zero.value("stage")
     _number(sayer, "shard.stage", zero.find("stage"))
     if stage != 0 and zero.find("stage") is not None:  # without shards nothing is reduced in buckets of this size
-        _number(sayer, "shard.bucket", zero.find("reduce_bucket_size"))
+        _bucket(zero, sayer)
     if stage == 3:
         _number(sayer, "shard.secondary_size", zero.find("zero_hpz_partition_size"))
+    if is_on(zero, "cpu_offload"):  # of old releases; DeepSpeed still takes it
+        sayer.say("offload.optimizer", zero.find("cpu_offload"), "cpu")
     for key, path in (("offload_optimizer", "offload.optimizer"), ("offload_param", "offload.weights")):
         device = zero.value(key, "device")
         if device in ("cpu", "nvme") and (key == "offload_optimizer" or stage == 3):
             sayer.say(path, zero.find(key, "device"), device)
             if device == "nvme":
                 sayer.say("offload.path", zero.find(key, "nvme_path"))
+
+
+def _bucket(zero: Map, sayer: Sayer) -> None:
+    """Elements that are reduced at once; DeepSpeed's default does not depend on the model, as planc's does."""
+    entry = zero.find("reduce_bucket_size")
+    if entry is None:
+        place = zero.span._replace(end=min(zero.span.end, zero.span.start + 1))
+        sayer.assume("shard.bucket", _BUCKET, place, "reduce_bucket_size")
+    _number(sayer, "shard.bucket", entry)
 
 
 def _optimizer(root: Map, sayer: Sayer) -> None:
