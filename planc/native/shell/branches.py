@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from planc.native.shell.commands import Commands, set_arguments
+from planc.native.shell.commands import Commands, forget_effects, set_arguments
 from planc.native.shell.conditions import truth
 from planc.native.shell.model import Frame
 from planc.native.shell.nodes import RESERVED, TOO_DEEP, Node
@@ -257,20 +257,12 @@ class Branches(Commands):
                     inner.forget(variable, "set elsewhere")
         self.statement(body, inner, (*context, Frame("function", self.words.span(node), self.words.text(name))))
 
-    def _forget_effects(self, name: str, scope: Scope) -> None:
-        """What is known after a call of a function that is not followed."""
-        if self.survey.crowded:
-            scope.forget_all("set in a function")
-            return
-        for variable in sorted(self.survey.effects(name)):
-            scope.forget(variable, "set in a function")
-
     def call(self, name: str, arguments: tuple[Word, ...], scope: Scope, context: Context, at: Node) -> None:
         """A call of a function of the script."""
         definition = self.survey.once(name)
         body = definition.of("body") if definition is not None else None
         if definition is None or body is None or at.start < definition.end:
-            self._forget_effects(name, scope)
+            forget_effects(self.survey, name, scope)
             return
         inner = scope.inner()
         own = set_arguments(inner, arguments, "an argument of the function")

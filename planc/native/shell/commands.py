@@ -78,6 +78,7 @@ class Commands:
         self.settings: list[Setting] = []
         self.broken: list[Broken] = []
         self.taken: list[Taken] = []
+        self.lent: dict[str, Survey] = {}  # functions of sourced files
         self.exporting = False
 
     @abstractmethod
@@ -121,6 +122,8 @@ class Commands:
             self._declare(name, [part for part in rest if part.type == "variable_assignment"], command, scope)
         elif name in self.survey.functions:
             self.call(name, command.arguments, scope, context, node)
+        elif name in self.lent:
+            forget_effects(self.lent[name], name, scope)
         else:
             self._built_in(name, command, scope)
 
@@ -201,8 +204,12 @@ class Commands:
         return self._reader.script(inner, held)
 
     def _started(self, command: Command, scope: Scope) -> Script | None:
-        """The script in a file that a command starts, with what it gets: variables and arguments."""
-        started = started_script(command)
+        """The script in a file that a command starts, with what it gets: variables and arguments.
+
+        One that may not run, or runs often, is left to be read by itself.
+        """
+        followed = all(each.kind != "function" or self.survey.once(each.name) for each in command.context)
+        started = started_script(command) if followed and not command.within("loop", "if", "case") else None
         source = self._found(started.script, command) if started is not None and started.script is not None else None
         if started is None or source is None:
             return None
@@ -238,6 +245,8 @@ class Commands:
         self.settings += inner.settings
         self.broken += inner.broken
         self.taken += inner.taken
+        self.lent.update(inner.lent)
+        self.lent.update(dict.fromkeys(inner.survey.functions, inner.survey))
 
     def _redirect(self, node: Node, scope: Scope) -> list[Redirect]:
         operator = next((child.type for child in node.children if not child.named), "")
@@ -358,6 +367,15 @@ class Commands:
             else:
                 self.set_options(text, word.span, command.context)
                 expected = text[0] if "o" in text else ""
+
+
+def forget_effects(survey: Survey, name: str, scope: Scope) -> None:
+    """What is known after a call of a function that is not followed."""
+    if survey.crowded:
+        scope.forget_all("set in a function")
+        return
+    for variable in sorted(survey.effects(name)):
+        scope.forget(variable, "set in a function")
 
 
 def set_arguments(scope: Scope, arguments: tuple[Word, ...], reason: str) -> tuple[str, ...]:

@@ -44,6 +44,11 @@ def test_what_a_sourced_file_may_not_set_is_unknown() -> None:
     assert started(whole(text, env_sh="N=4")) == [{"nnodes": ["2"]}], "read by itself"
 
 
+def test_a_function_of_a_sourced_file_sets_what_it_sets() -> None:
+    text = "source lib.sh\nN=2\nM=8\nsetup\ntorchrun --nnodes $N --nproc_per_node $M t.py"
+    assert started(whole(text, lib_sh="setup() {\n export N=4\n}\n")) == [{"nnodes": ["?$N*"], "nproc_per_node": ["8"]}]
+
+
 def test_all_that_a_file_sets_is_exported_between_two_options() -> None:
     script = whole("set -a\nsource .env\nset +a\nB=2\n", _env="A=1\n")
     assert [export.name for export in script.exports] == ["A"]
@@ -64,6 +69,16 @@ def test_a_started_script_gets_arguments_and_exports_and_nothing_else() -> None:
 def test_forms_of_starting_a_script(line: str) -> None:
     script = read(Source("a.sh", line), lambda path, user: Source(path, "torchrun --nnodes 2 t.py"))
     assert started(script) == [{"nnodes": ["2"]}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["for n in 1 2; do bash run.sh $n; done", "if a; then bash run.sh; fi", "f() { bash run.sh $1; }\nf 1\nf 2"],
+)
+def test_a_script_that_may_not_run_or_runs_often_is_read_by_itself(text: str) -> None:
+    read = whole(text, run_sh="torchrun --nnodes 2 t.py")
+    assert [launch.launcher for launch in launches(read)] == ["bash"]
+    assert not read.taken
 
 
 def test_files_that_name_themselves_end() -> None:
@@ -98,6 +113,13 @@ def test_a_job_is_held_against_the_script_that_it_starts(tmp_path: Path) -> None
         assert lint(tmp_path, *names, job_sbatch=job, run_sh=RUN) == expected
     good = job.replace("16", "8").replace("--nodes=2", "--nodes=4")
     assert lint(tmp_path, "job.sbatch", job_sbatch=good) == []
+
+
+def test_a_script_that_a_loop_starts_is_a_job_of_its_own(tmp_path: Path) -> None:
+    run = "#!/bin/bash\ndeepspeed t.py --deepspeed ds.json --output_dir o --per_device_train_batch_size 4\n"
+    loop = "#!/bin/bash\nfor seed in 1 2; do bash run.sh $seed; done\ntorchrun --standalone eval.py\n"
+    (found,) = lint(tmp_path, ".", run_sh=run, all_sh=loop, ds_json='{"train_micro_batch_size_per_gpu": 8}')
+    assert "error[PLN071]" in found
 
 
 def test_a_finding_in_another_file_says_through_which_it_came(tmp_path: Path) -> None:
