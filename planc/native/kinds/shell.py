@@ -83,6 +83,8 @@ def _content(
     if launch is None:
         _launcher_says.variables(script, None, told, sayer)
         by_srun = None if any(each.launcher in LAUNCHERS for each in found) else _script_says.by_srun(found)
+        if by_srun is not None:
+            _programs.tell(by_srun, sayer, options)
         _script_says.say(script, by_srun, sayer)
         return sayer.content()
     _launcher_says.variables(before(script, launch), launch, told, sayer)
