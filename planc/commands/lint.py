@@ -109,6 +109,10 @@ def run(arguments: list[str]) -> int:
 def _natives(files: Files, options: Options) -> Natives | None:
     """The files of other tools; None where nothing but plans was named, as by a hook."""
     if _are_plans(options) and not _is_other(files, options):
+        given = (options.kind, options.cluster, options.model, options.world, options.trainer)
+        if any(option is not None for option in given):
+            reason = "what is said beside the files of other tools does not go with plans alone: they say it all"
+            raise CannotWork(reason)
         return None
     from planc.commands.beside import Asked, beside
     from planc.commands.native import Natives
@@ -324,9 +328,6 @@ def _check(options: Options) -> None:
         raise CannotWork("`--stdin-filename` names standard input, which is not read; add `-`")
     if options.checkpoint is not None and (options.fix or options.diff or options.show_skipped):
         raise CannotWork("`--checkpoint` does not go with `--fix`, `--diff` or `--show-skipped`")
-    beside = (options.kind, options.cluster, options.model, options.world, options.trainer)
-    if any(option is not None for option in beside) and _are_plans(options):
-        raise CannotWork("what is said beside the files of other tools does not go with plans alone: they say it all")
     if options.settings and (options.fix or options.diff):
         raise CannotWork("`--set` does not go with `--fix` or `--diff`: what it sets is in no file")
 

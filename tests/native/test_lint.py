@@ -400,6 +400,12 @@ def test_standard_input_is_recognised_by_what_it_holds(tmp_path: Path, text: str
     assert "error[PLN063]" in ran.stdout or "error[PLN080]" in ran.stdout
 
 
+def test_what_is_said_beside_standard_input(tmp_path: Path) -> None:
+    assert "PLN201" in planc("lint", "-", "--world", "8", cwd=tmp_path, stdin=BATCH.encode()).stdout
+    ran = planc("lint", "-", "--world", "8", cwd=tmp_path, stdin=CLEAN.encode())
+    assert (ran.returncode, "does not go with plans alone" in ran.stderr) == (2, True)
+
+
 def test_standard_input_that_no_kind_has_may_be_a_plan(tmp_path: Path) -> None:
     assert "PLN001" in planc("lint", "-", cwd=tmp_path, stdin=b'{"a": 1}').stdout
     named = planc("lint", "-", "--stdin-filename", "a.json", cwd=tmp_path, stdin=b'{"a": 1}').stdout
