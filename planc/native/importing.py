@@ -16,6 +16,7 @@ from planc.plan.model import Unknown
 from planc.plan.schema import SECTIONS, Field
 from planc.plan.scope import Load
 from planc.source import Span
+from planc.targets import load_target
 
 #: A global batch that follows from its factors, which every plan writes out.
 _GLOBAL = "batch.global"
@@ -65,7 +66,7 @@ def plan_of(job: Job, name: str, load: Load, beside: Beside = ALONE, parts: Part
     found = _refusals(job, said, beside.parts, load)
     said = [each for each in said if each.path not in found.dropped]
     said = sorted((*said, *_of_refused(job, found)), key=lambda each: _place(each.path))
-    lacking = _Lacking(job, found, beside.world)
+    lacking = _Lacking(job, said, found, beside.world)
     remarks = Remarks(_beside, lacking.lines)
     composed = compose(said, found.targets, name, parts, remarks)
     left = tuple(left_of(job, frozenset(each.said.path for each in composed.ranges)))
@@ -103,13 +104,14 @@ def _worked_out(job: Job) -> Iterator[Said]:
 def _of_refused(job: Job, found: Refusals) -> Iterator[Said]:
     """The dtype of gradients that follows from trainers of the files, where one is not emitted."""
     paths = {each.path for each in job.said}
-    if not found.refused or "precision" not in paths or _GRADIENTS in paths.union(job.withheld):
+    trainers = [target for target, _ in found.refused if load_target(target).trains]
+    if not trainers or "precision" not in paths or _GRADIENTS in paths.union(job.withheld):
         return
     for plan in job.plans[:1]:
         located = plan.find(_GRADIENTS)
         if located is not None and isinstance(located.value, str):
             nowhere = Span(job.composed.source, 0, 0)
-            yield Said(_GRADIENTS, located.value, nowhere, nowhere, found.refused[0][0], assumed=True)
+            yield Said(_GRADIENTS, located.value, nowhere, nowhere, trainers[0], assumed=True)
 
 
 def _place(path: str) -> tuple[int, ...]:
@@ -134,13 +136,14 @@ def _beside(said: Said) -> str:
 class _Lacking:
     """What the sections of a plan lack, noted while they are written."""
 
-    __slots__ = ("_job", "_sections", "_wanted", "_world", "found")
+    __slots__ = ("_job", "_sections", "_wanted", "_words", "_world", "found")
 
-    def __init__(self, job: Job, refused: Refusals, world: int | None) -> None:
+    def __init__(self, job: Job, said: Sequence[Said], refused: Refusals, world: int | None) -> None:
         self._job = job
         self._world = world
         self._wanted = _wanted(job, refused)
-        paths = [each.path.split(".") for each in job.said if not each.path.startswith("emit.")]
+        paths = [each.path.split(".") for each in said if not each.path.startswith("emit.")]
+        self._words = {each.path: each.text for each in said}
         self._sections = {".".join(path[:length]) for path in paths for length in range(1, len(path))}
         self.found: list[Missing] = []
 
@@ -163,16 +166,20 @@ class _Lacking:
         marked: set[str] = set()
         for field in SECTIONS.get(_kind_at(path), ()):
             own = ".".join((*path, field.name))
+            if field.name in fields and own not in self._sections and field.type.form == "variant":
+                for inner in SECTIONS.get(field.type.of, ()):
+                    if inner.required and self._words.get(own) in inner.only:
+                        yield Missing(f"{own}.{inner.name}", _text_of((field.name, inner.name)), "no file says it")
             if field.name in fields or (field.only and word not in field.only):
                 continue
             why = self._reason(path, field, word)
             if why is not None:
                 marked.add(own)
-                inner = [each.name for each in SECTIONS.get(field.type.of, ()) if each.required]
-                if field.required or field.type.form != "record" or not inner:
+                due = [each.name for each in SECTIONS.get(field.type.of, ()) if each.required]
+                if field.required or field.type.form != "record" or not due:
                     yield Missing(own, _text_of((field.name,)), why)
                     continue
-                for each in inner:
+                for each in due:
                     yield Missing(f"{own}.{each}", _text_of((field.name, each)), why)
         for inner_path, (why, is_needed) in self._wanted.items():
             names = inner_path.split(".")

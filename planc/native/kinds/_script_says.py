@@ -65,12 +65,17 @@ def say(script: Script, launch: Launch | None, sayer: Sayer) -> None:
     if launch is not None:
         if launch.launcher == "python":
             _tasks(script, launch, sayer)
-        _program(launch, sayer)
-        _restarts(launch, sayer)
+        of_launch(launch, sayer)
     _starters(script, launch, sayer)
     _commands(script, launch, sayer)
     for directive in script.directives:
         _directive(directive, sayer)
+
+
+def of_launch(launch: Launch, sayer: Sayer) -> None:
+    """What a plan keeps of a launch besides its machines, wherever it stands: its program, and how often it starts anew."""
+    _program(launch, sayer)
+    _restarts(launch, sayer)
 
 
 def _starters(script: Script, launch: Launch | None, sayer: Sayer) -> None:
@@ -165,7 +170,8 @@ def _grouped(launch: Launch) -> Iterator[tuple[tuple[Word, ...], Option | None]]
 
 
 def _entry_of_words(words: tuple[Word, ...], option: Option | None) -> Entry:
-    first, last = outermost(words[0].origin), outermost(words[-1].origin)
+    behind = option.values[-1] if option is not None and option.values else words[-1]
+    first, last = outermost(words[0].origin), outermost(behind.origin)
     whole = first.to(last) if first.source is last.source and first.start <= last.end else first
     name = spelt(option) if option is not None else words[0].known or first.text
     return Entry(whole, Scalar(first, name), Scalar(last, last.text))
