@@ -73,7 +73,7 @@ def say(script: Script, launch: Launch | None, sayer: Sayer) -> None:
 
 
 def of_launch(launch: Launch, sayer: Sayer) -> None:
-    """What a plan keeps of a launch besides its machines, wherever it stands: its program, and how often it starts anew."""
+    """What a plan keeps of a launch, wherever it stands: its program, and how often that is started anew."""
     _program(launch, sayer)
     _restarts(launch, sayer)
 

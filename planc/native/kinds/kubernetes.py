@@ -9,7 +9,7 @@ from planc.native import faults
 from planc.native.keys import Reader, check
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
 from planc.native.kinds import _kubernetes_checks as checks
-from planc.native.kinds import _programs, _references, _shell_checks, _written_files
+from planc.native.kinds import _programs, _references, _script_says, _shell_checks, _written_files
 from planc.native.kinds._kubernetes_commands import has_variable, run_of
 from planc.native.kinds._kubernetes_pods import (
     GROUPS,
@@ -142,6 +142,7 @@ def _started(container: Map, sayer: Sayer, options: Options) -> None:
     launch = launch_of(container)
     if launch is not None:
         _programs.tell(launch, sayer, options)
+        _script_says.of_launch(launch, sayer)
 
 
 def _policies(kind: str, root: Map, pods: tuple[Pods, ...]) -> Iterator[Diagnostic]:

@@ -300,3 +300,9 @@ def test_a_job_whose_command_names_no_place_to_meet() -> None:
     told = job.replace("env: [", 'env: [{name: PET_RDZV_ENDPOINT, value: "h:1"}, ')
     assert found_in("job.yaml", told) == ()
     assert found_in("job.yaml", job.replace("command:", "args:")) == ()  # the image may start it otherwise
+
+
+def test_the_program_of_a_container_is_that_of_the_plan() -> None:
+    line = LINE.replace("train.py", "--max-restarts 2 train.py") + " --my_own 3"
+    said = plan_text("job.yaml", command(f"[bash, -c, {line}]")).split("\n")
+    assert {'script = "train.py"', 'args = ["--my_own", "3"]', "restarts = 2"} <= set(said)
