@@ -27,6 +27,7 @@ _DURATION = re.compile(r"(?:(?:(?:(\d{1,4}):)?(\d{1,5}):)?(\d{1,6}):)?(\d{1,8})(
 _MINUTES = re.compile(r"(?:(\d{1,5}):)?(\d{1,6})(?:/.+)?")
 _THREE = re.compile(r"(\d{0,6}):(\d{0,6}):(\d{0,6})")
 _NUM = re.compile(r"(?:^|:)num=(\d{1,4})(/task|/host)?(?=:|$)")
+_PROCESSES = re.compile(r":(?:mpiprocs|ppn)=(\d{1,4})(?=:|$)")
 _SPAN = re.compile(r"span\[(ptile|hosts)=(\d{1,4})\]")
 
 
@@ -51,6 +52,7 @@ class Job(NamedTuple):
 
     nodes: how many; at_most: it may be fewer, since the scheduler may put several chunks on one.
     cards: on each node; sure: no setting of the site makes it another number. all_cards: those of the whole job.
+    tasks: how many an mpirun starts on each node, unless it is told otherwise.
     limit: its time in seconds.
     """
 
@@ -60,6 +62,7 @@ class Job(NamedTuple):
     cards: Asked | None = None
     sure: bool = True
     all_cards: Asked | None = None
+    tasks: Asked | None = None
     limit: Asked | None = None
 
 
@@ -153,8 +156,15 @@ def _of_pbs(directives: list[Directive]) -> Job | None:
         at_most=1 < nodes and not scattered,
         cards=Asked(each, chosen.directive) if each else None,
         all_cards=Asked(total, chosen.directive) if total else None,
+        tasks=Asked(tasks, chosen.directive) if (tasks := _tasks(chosen.value)) else None,
         limit=limit,
     )
+
+
+def _tasks(text: str) -> int | None:
+    """The processes of MPI in each chunk, where all have as many."""
+    found = {match[1] for part in text.split("+") if (match := _PROCESSES.search(part))}
+    return int(found.pop()) if len(found) == 1 and text.count("+") == 0 else None
 
 
 def _chunk(text: str, name: str) -> tuple[int | None, int | None]:
@@ -198,6 +208,7 @@ def _of_lsf(directives: list[Directive]) -> Job | None:
         "lsf",
         nodes=nodes,
         cards=cards,
+        tasks=Asked(tasks, slots.directive) if slots is not None and nodes is not None else None,
         # The site may let the number count for each task.
         sure=asked is not None and (bool(asked[2]) or slots is None or slots.number == 1),
         limit=Asked(seconds, limit) if seconds and limit is not None else None,

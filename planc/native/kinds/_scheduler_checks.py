@@ -21,6 +21,12 @@ from planc.native.shell.values import Unknown
 #: Resources of PBS that a slip of the finger may have been meant for.
 _OF_PBS = ("walltime", "select", "ncpus", "ngpus", "mpiprocs", "ompthreads", "nodes")
 
+#: Options that say how many processes mpirun starts, and where.
+_COUNTING = (
+    "n", "N", "npernode", "npersocket", "pernode", "ppr", "map_by", "bynode", "host", "hostfile", "machinefile", "app",
+    "cpus_per_proc", "cpus_per_rank", "rankfile", "default_hostfile",
+)  # fmt: skip
+
 #: Options of sbatch with a number, of which a word is none.
 _COUNTS = ("--nodes", "-N", "--ntasks", "-n", "--ntasks-per-node", "--cpus-per-task", "-c", "--gpus-per-node", "--gpus")
 _WORD = re.compile(r"[A-Za-z]+")
@@ -41,6 +47,7 @@ def check(script: Script, launches: Sequence[Launch]) -> Iterator[Diagnostic]:
     for launch in (each for each in launches if each.launcher in _launcher_checks.LAUNCHERS):
         yield from _alone(job, launch)
         yield from _cards(job, launch)
+        yield from _tasks(job, launch)
 
 
 def _of_slurm(directives: list[Directive]) -> Iterator[Diagnostic]:
@@ -146,6 +153,22 @@ def _alone(job: Job, launch: Launch) -> Iterator[Diagnostic]:
         yield faults.CONFLICTING_SETTINGS.at(
             outermost(launch.name.span), message, "the others never start", related=related, help=help
         )
+
+
+def _tasks(job: Job, launch: Launch) -> Iterator[Diagnostic]:
+    """An mpirun that is told of no number, and starts a launcher in each slot of a node."""
+    starter = launch.outer
+    if job.tasks is None or job.tasks.number < 2 or starter is None or starter.launcher != "mpirun":
+        return
+    if starter.open or starter.strange or any(starter.option(name) is not None for name in _COUNTING):
+        return
+    message = f"{plural(job.tasks.number, 'task')} a node, each of which starts {launch.alias}"
+    help = (f"write `{starter.alias} -npernode 1`: the launcher starts one process a card",)
+    related = (Label(outermost(starter.name.span), "starts one in each slot"),)
+    told = faults.CONFLICTING_SETTINGS.at(
+        job.tasks.directive.line, message, "they fight for cards and port", related=related, help=help
+    )
+    yield told._replace(severity=Severity.WARNING)  # a build without the scheduler's support starts them elsewhere
 
 
 def _cards(job: Job, launch: Launch) -> Iterator[Diagnostic]:

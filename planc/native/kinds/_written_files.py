@@ -4,9 +4,9 @@ the run knows of these is a gap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from planc.native import json_tree, keys, yaml_tree
+from planc.native import json_tree, keys, text_tree, toml_tree, yaml_tree
 from planc.native.kind import Kind, Options, Recognised
 from planc.native.kinds import _references, load_kind
 from planc.native.saying import Sayer
@@ -14,10 +14,15 @@ from planc.native.shell.embedded import Embedded, outside
 from planc.native.shell.launching import Launch
 from planc.native.shell.model import Heredoc, Script
 from planc.native.shell.values import Literal, Word
-from planc.native.tree import PLACEHOLDER, Map, Node, Scalar, Seq, Tree
+from planc.native.tree import PLACEHOLDER, Broken, Map, Node, Scalar, Seq, Tree
+from planc.source import Source
 
 #: Kinds that are looked for in texts that no launch names.
 _BY_CONTENT = ("deepspeed", "accelerate")
+
+_READERS: dict[str, Callable[[Source], Tree | Broken]] = {
+    "json": json_tree.read, "yaml": yaml_tree.read, "toml": toml_tree.read, "text": text_tree.read,
+}  # fmt: skip
 
 #: A path by its pieces: why each is unknown, or "", and its text.
 _Name = tuple[tuple[str, str], ...]
@@ -94,17 +99,12 @@ def _by_content(heredoc: Heredoc) -> Recognised | None:
 
 def _as_file(heredoc: Heredoc, kind: Kind) -> Recognised | None:
     """A text as a file of a kind; None where it cannot be read as one."""
-    tree = _tree(heredoc)
-    return None if tree is None or tree.format not in kind.formats else Recognised(tree, kind)
-
-
-def _tree(heredoc: Heredoc) -> Tree | None:
-    """The tree of a text, of YAML only where it has keys."""
     is_json = heredoc.body.text.lstrip().startswith("{")
-    tree = json_tree.read(heredoc.body) if is_json else yaml_tree.read(heredoc.body)
-    if not isinstance(tree, Tree) or tree.root is None:
+    form = next((form for form in kind.formats if (form == "json") == is_json), None)
+    tree = None if form is None else _READERS[form](heredoc.body)
+    if not isinstance(tree, Tree) or (form == "text" and heredoc.body.gaps) or (form != "text" and tree.root is None):
         return None
-    return tree._replace(roots=tuple(_with_gaps(root, heredoc.body) for root in tree.roots))
+    return Recognised(tree._replace(roots=tuple(_with_gaps(root, heredoc.body) for root in tree.roots)), kind)
 
 
 def _with_gaps(node: Node, body: Embedded) -> Node:

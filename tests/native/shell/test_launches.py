@@ -111,6 +111,23 @@ def test_a_configuration_of_accelerate_in_a_script() -> None:
     assert [each.code for each in found_in("a.sh", unnamed)] == ["PLN063"], "it is known by what it holds"
 
 
+def test_hosts_in_a_script_are_read_as_a_hostfile() -> None:
+    text = f"{SHEBANG}cat > hosts <<EOF\none slots=8\ntwo slot=8\nEOF\ndeepspeed --hostfile hosts t.py\n"
+    assert [(each.code, each.primary.span.line) for each in found_in("a.sh", text)] == [("PLN060", 4)]
+    assert found_in("a.sh", text.replace("slot=", "slots=")) == ()
+    assert found_in("a.sh", text.replace("two slot=", "$TWO slot=")) == ()
+    fewer = text.replace("slot=", "slots=").replace("--hostfile", "--num_nodes 3 --hostfile")
+    assert len(found_in("a.sh", fewer)) == 1, "there are but two"
+
+
+def test_a_configuration_of_torchtitan_in_a_script() -> None:
+    text = (
+        f"{SHEBANG}cat > t.toml <<EOF\n[training]\nlocal_batch_siz = 8\nEOF\n"
+        "torchrun --standalone --nproc_per_node=8 -m torchtitan.train --job.config_file t.toml\n"
+    )
+    assert [(each.code, each.primary.span.line) for each in found_in("a.sh", text)] == [("PLN062", 4)]
+
+
 def test_texts_that_are_no_configurations_are_left_alone() -> None:
     text = (
         f'{SHEBANG}cat <<EOF\nnote: bf16 on $N cards\nother: [1, 2\nEOF\ncat > x.json <<EOF\n{{"a": 1}}\nEOF\n{TRAIN}\n'
