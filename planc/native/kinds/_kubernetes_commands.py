@@ -85,7 +85,7 @@ def _environment(container: Map) -> Iterator[tuple[str, values.Scalar]]:
             continue
         scalar = value.value if value is not None and isinstance(value.value, Scalar) else None
         if scalar is not None and isinstance(scalar.value, str) and not _REFERENCE.search(scalar.value):
-            yield name, values.Scalar(tuple(_literals(scalar, scalar.value)))
+            yield name, values.Scalar(tuple(literals_of(scalar, scalar.value)))
         else:
             yield name, values.unknown("from the cluster", f"${name}", name)
 
@@ -113,7 +113,7 @@ def _word(scalar: Scalar, held: Mapping[str, values.Scalar]) -> Word:
     text = scalar.value if isinstance(scalar.value, str) else "" if scalar.value is None else scalar.span.text
     if _LONGEST < len(text):
         return Word(scalar.span, (Unknown("too long", "..."),))
-    pieces = tuple(each for literal in _literals(scalar, text) for each in _filled(literal, held))
+    pieces = tuple(each for literal in literals_of(scalar, text) for each in _filled(literal, held))
     return Word(scalar.span, pieces)
 
 
@@ -144,7 +144,7 @@ def _filled(literal: Literal, held: Mapping[str, values.Scalar]) -> Iterator[Pie
         yield literal.part(at, len(literal.text))
 
 
-def _literals(scalar: Scalar, text: str) -> list[Literal]:
+def literals_of(scalar: Scalar, text: str) -> list[Literal]:
     """A value run by run, each at its place in the file, whatever quotes or indents it has there."""
     raw, base = scalar.span.text, scalar.span
     at = _start(raw, text)

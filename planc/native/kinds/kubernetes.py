@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.native import faults
 from planc.native.keys import Reader, check
-from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options
+from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options, Recognised
 from planc.native.kinds import _kubernetes_checks as checks
-from planc.native.kinds import _programs, _references, _script_says, _shell_checks, _written_files
+from planc.native.kinds import _kubernetes_files, _programs, _references, _script_says, _shell_checks, _written_files
 from planc.native.kinds._kubernetes_commands import has_variable, run_of
 from planc.native.kinds._kubernetes_pods import (
     GROUPS,
@@ -80,9 +80,25 @@ def read(tree: Tree, options: Options) -> Content:
         sayer.report(*_gaps(whole_tree), *_judged(kind, whole_tree))
         jobs.append((kind, whole_tree))
     running = [job for job in jobs if job[0] not in RUNTIMES]
+    inside: tuple[Recognised, ...] = ()
     if len(running) == 1:
         _say(*running[0], sayer, options)
-    return sayer.content()
+        inside = tuple(_inside(tree, *running[0]))
+    return sayer.content()._replace(inside=inside)
+
+
+def _inside(tree: Tree, kind: str, root: Map) -> Iterator[Recognised]:
+    """The configurations that the command of a job names, and itself writes or has from a ConfigMap beside it."""
+    pods = [each for each in pods_of(kind, root) if each.main is not None and _trains(kind, each)]
+    main = pods[0].main if len(pods) == 1 or (kind == PYTORCHJOB and pods) else None
+    container = root.map("spec", "trainer") if kind == TRAINJOB else main
+    run = run_of(container) if container is not None else None
+    launch = launch_of(container) if container is not None else None
+    if container is None or run is None or launch is None:
+        return
+    yield from _written_files.named_by(run.script, launch)
+    if container is main:
+        yield from _kubernetes_files.named_by(launch, _kubernetes_files.mounted(tree, pods[0].spec, container))
 
 
 def _gaps(root: Map) -> Iterator[Diagnostic]:

@@ -306,3 +306,42 @@ def test_the_program_of_a_container_is_that_of_the_plan() -> None:
     line = LINE.replace("train.py", "--max-restarts 2 train.py") + " --my_own 3"
     said = plan_text("job.yaml", command(f"[bash, -c, {line}]")).split("\n")
     assert {'script = "train.py"', 'args = ["--my_own", "3"]', "restarts = 2"} <= set(said)
+
+
+MAP = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: config}
+data:
+  ds.json: |
+    {
+      "train_micro_batch_size_per_gpu": 8,
+      "gradient_cliping": 1.0
+    }
+---
+"""
+
+
+def mounted(path: str, mount: str, volume: str = "{name: config}") -> list[tuple[str, int]]:
+    """What is found in a job that has a file of a ConfigMap, and names one."""
+    more = f"volumes: [{{name: files, configMap: {volume}}}]\n      hostIPC: true"
+    job = command(f"[bash, -c, {LINE} --deepspeed {path}]").replace("hostIPC: true", more, 1)
+    job = job.replace("        env:", f"        volumeMounts: [{{name: files, {mount}}}]\n        env:", 1)
+    return [(each.code, each.primary.span.line) for each in found_in("job.yaml", MAP + job)]
+
+
+def test_a_file_of_a_config_map_is_one_of_the_job() -> None:
+    found = [("PLN062", 8), ("PLN071", 7)]
+    assert sorted(mounted("/config/ds.json", "mountPath: /config")) == found
+    assert sorted(mounted("/a/./x.json", "mountPath: /a/x.json, subPath: ds.json")) == found
+    assert mounted("/other/ds.json", "mountPath: /config") == []
+    assert mounted("/config/other.json", "mountPath: /config") == []
+    assert mounted("/config/ds.json", "mountPath: /config", "{name: another}") == []
+    assert mounted("/config/ds.json", "mountPath: /config", "{name: config, items: [{key: a, path: b}]}") == []
+
+
+def test_a_configuration_that_a_container_writes_is_one_of_the_job() -> None:
+    script = '{"train_micro_batch_size_per_gpu": 8}'
+    lines = ("cat > ds.json <<EOF", script, "EOF", f"{LINE} --deepspeed ds.json")
+    text = "\n        - sh\n        - -c\n        - |\n" + "".join(f"          {line}\n" for line in lines)
+    (found,) = found_in("job.yaml", command(text))
+    assert (found.code, found.primary.span.text) == ("PLN071", '"train_micro_batch_size_per_gpu": 8')
