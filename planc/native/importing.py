@@ -77,7 +77,7 @@ def plan_of(job: Job, name: str, load: Load, beside: Beside = ALONE, parts: Part
 
 def _refusals(job: Job, said: Sequence[Said], parts: Parts, load: Load) -> Refusals:
     """What the targets refuse; a launcher beside which a trainer cannot write the plan is itself left out."""
-    trainers = targets_of(job.files, job.contents)
+    trainers = targets_of(job.units, job.contents)
     starters = tuple(target for content in job.contents for target in content.starters if target not in trainers)
     found, alone = (refusals(said, targets, parts, load) for targets in ((*trainers, *starters), trainers))
     reasons = [reason for target, reason in found.refused if target in alone.targets]

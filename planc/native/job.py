@@ -48,11 +48,14 @@ ALONE = Beside()
 class Job(NamedTuple):
     """The files of a job as one plan, and what is wrong with them before any rule looks at it.
 
-    contents: what each file says; said: all of it; composed: the text of the plan; plans: the plan, resolved;
+    contents: what each unit says; said: all of it; composed: the text of the plan; plans: the plan, resolved;
     withheld: what is unknown where no file says it; way: from places in the plan to places in the files.
+    units: what has been read as one file each: files laid over each other, and texts that a script writes, but no file
+    that was read as a part of another.
     """
 
     files: tuple[Recognised, ...]
+    units: tuple[Recognised, ...]
     contents: tuple[Content, ...]
     said: tuple[Said, ...]
     composed: Composed
@@ -117,7 +120,7 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     own = map(outside, way.all(resolved.diagnostics))
     found.extend(each for each in own if not any(map(each.primary.span.overlaps, told)))
     return Job(
-        tuple(given), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
+        tuple(given), tuple(files), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
     )  # fmt: skip
 
 

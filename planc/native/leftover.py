@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from planc.diagnostics.text import visible
-from planc.native.job import Job, laid_over
+from planc.native.job import Job
 from planc.native.tables import consumers, load_table
 from planc.native.tree import Entry, Map, Node, Scalar, Seq
 from planc.source import Source, Span
@@ -44,7 +44,7 @@ def left_of(job: Job, paths: frozenset[str]) -> Iterator[Left]:
 def _settings(job: Job) -> Iterator[tuple[str, Entry, dict[str, Any]]]:
     """All settings of the files, each with its row of the table."""
     known = set(consumers())
-    for file, content in zip(laid_over(job.files), job.contents, strict=True):
+    for file, content in zip(job.units, job.contents, strict=True):
         table = load_table(file.kind.name).keys if file.kind.name in known else {}
         seen = set[int]()
         for root in file.tree.roots:

@@ -164,3 +164,14 @@ def test_a_carriage_return_in_a_started_script_is_told(tmp_path: Path) -> None:
     (tmp_path / "run.sh").write_bytes(b"export A=1\r\ntorchrun --standalone t.py\r\n")
     (found,) = lint(tmp_path, "a.sh", a_sh="#!/bin/bash\nsrun bash run.sh\n")
     assert found.startswith("run.sh:1:11: error[PLN060]")
+
+
+def test_a_job_of_several_scripts_and_texts_makes_one_plan(tmp_path: Path) -> None:
+    run = f'cat > ds.json <<EOF\n{{"train_micro_batch_size_per_gpu": 4, "dump_state": true}}\nEOF\n{RUN}'
+    job = BATCH.replace("2", "4", 1) + "export GPUS=8\nexport ARGS='--deepspeed ds.json --output_dir o --bf16'\nsrun bash run.sh\n"
+    lint(tmp_path, "job.sbatch", job_sbatch=job, run_sh=run)
+    printed = planc("import", "job.sbatch", cwd=tmp_path).stdout
+    assert printed.startswith("# Made by `planc import` of job.sbatch, run.sh.")
+    assert "micro        = 4" in printed
+    assert "gpus_per_node = 8" in printed
+    assert "dump_state" in printed, "no field stands for it"
