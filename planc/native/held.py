@@ -24,8 +24,12 @@ def check(roots: Mapping[str, Map]) -> Iterator[Diagnostic]:
     if arguments is not None and config is not None:
         yield from _schedule(arguments, config)
         yield from _precision(arguments, config)
-    if config is not None and "llama-factory" in roots:
-        yield from _whole_weights(roots["llama-factory"], config)
+    own = roots.get("llama-factory")  # which hands its arguments on to the Trainer, but for a precision of its own
+    if config is not None and own is not None:
+        yield from _whole_weights(own, config)
+        if arguments is None and own.value("do_train") is True:
+            yield from _schedule(own, config)
+            yield from _precision(own, config) if own.find("pure_bf16") is None and own.find("fp8") is None else ()
     launcher, model = roots.get("accelerate"), roots.get("hf-config")
     if arguments is not None and launcher is not None:
         yield from _recomputation(arguments, launcher)
@@ -79,6 +83,8 @@ def _differs(entry: Entry | None, arguments: Map, name: str, due: float | None) 
 def _precision(arguments: Map, config: Map) -> Iterator[Diagnostic]:
     """A precision that one of the two has on, and the other off. Of two that are on, what the files say tells."""
     names = ("fp16", "bf16")
+    if any(isinstance(arguments.value(name), str) for name in names):  # `${...}`: what it is nobody knows
+        return
     own = {name: arguments.value(name) is True or arguments.value(f"{name}_full_eval") is True for name in names}
     theirs = {name: config.value(name, "enabled") for name in names}
     if any(own.values()) and any(flag is True for flag in theirs.values()):

@@ -110,12 +110,19 @@ def test_a_job_is_held_against_the_cluster(machines: int, processes: int, expect
         (3, "pure_bf16: true\n", ["`pure_bf16` beside ZeRO stage 3"]),
         (3, "use_unsloth: true\n", ["`use_unsloth` beside ZeRO stage 3"]),
         (3, "pure_bf16: false\nuse_unsloth: ${UNSLOTH}\n", []),
+        (2, "do_train: true\nbf16: true\n", ["`bf16` is off for DeepSpeed only"]),
+        (2, "do_train: true\nbf16: true\npure_bf16: true\n", []),
+        (2, "do_train: true\nbf16: ${BF16}\nfp16: true\n", []),
+        (2, "do_train: false\nbf16: true\n", []),
         (2, "pure_bf16: true\nuse_unsloth: true\n", []),
     ],
 )
 def test_what_llama_factory_wants_whole_weights_for(stage: int, lines: str, expected: list[str]) -> None:
     start = "model_name_or_path: a\nfinetuning_type: lora\ntemplate: llama3\ndataset: b\ndeepspeed: ds.json\n"
-    config = f'{{"zero_optimization": {{"stage": {stage}}}, "train_micro_batch_size_per_gpu": "auto"}}'
+    config = (
+        f'{{"zero_optimization": {{"stage": {stage}}}, "train_micro_batch_size_per_gpu": "auto",'
+        ' "gradient_clipping": "auto", "bf16": {"enabled": false}}'
+    )
     files = [recognised("a.yaml", start + lines), recognised("ds.json", config)]
     known = [file for file in files if isinstance(file, Recognised)]
     found = judge(known, lambda name, importer: "none").diagnostics
