@@ -168,7 +168,8 @@ def test_a_carriage_return_in_a_started_script_is_told(tmp_path: Path) -> None:
 
 def test_a_job_of_several_scripts_and_texts_makes_one_plan(tmp_path: Path) -> None:
     run = f'cat > ds.json <<EOF\n{{"train_micro_batch_size_per_gpu": 4, "dump_state": true}}\nEOF\n{RUN}'
-    job = BATCH.replace("2", "4", 1) + "export GPUS=8\nexport ARGS='--deepspeed ds.json --output_dir o --bf16'\nsrun bash run.sh\n"
+    arguments = "export ARGS='--deepspeed ds.json --output_dir o --bf16'"
+    job = f"{BATCH.replace('--nodes=2', '--nodes=4')}export GPUS=8\n{arguments}\nsrun bash run.sh\n"
     lint(tmp_path, "job.sbatch", job_sbatch=job, run_sh=run)
     printed = planc("import", "job.sbatch", cwd=tmp_path).stdout
     assert printed.startswith("# Made by `planc import` of job.sbatch, run.sh.")
