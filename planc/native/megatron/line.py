@@ -35,8 +35,8 @@ _OWN = re.compile(r"pretrain_(gpt|bert|t5|mamba|hybrid|retro|ict|vlm|vision_\w+)
 #: Unknown flags of a script of Megatron's own that are mistakes, or of a release that is not known; more are a fork's.
 _MOST_UNKNOWN = 2
 
-#: Unknown flags for which a known one is looked for, and letters of a beginning that tells the whole.
-_MOST_GUESSED, _SHORTEST = 40, 8
+#: Unknown flags for which a known one is looked for; letters of a beginning that tells the whole, and those cut off.
+_MOST_GUESSED, _SHORTEST, _MOST_CUT = 40, 8, 8
 
 _REFUSES = "Megatron refuses to start"
 
@@ -127,7 +127,8 @@ def _of_fork(
 def _nearest(name: str, rows: dict[str, Key]) -> str | None:
     """The flag that an unknown one was meant to be: of which it is a slip, or alone the beginning."""
     longer = [each for each in rows if each.startswith(name)] if _SHORTEST <= len(name) else []
-    return slip(name, rows) or (longer[0] if len(longer) == 1 else None)
+    is_cut = len(longer) == 1 and len(longer[0]) <= len(name) + _MOST_CUT
+    return slip(name, rows) or (longer[0] if is_cut else None)
 
 
 def _name(option: Option) -> str:

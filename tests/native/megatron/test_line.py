@@ -119,3 +119,10 @@ def test_a_file_of_words_is_read_as_a_command_line(tmp_path: Path) -> None:
     assert (found.code, found.primary.span.text, found.primary.span.line) == ("PLN063", "3e1", 2)
     (tmp_path / "other.args").write_text("--verbose\n--color=never\n", encoding="utf-8")
     assert planc("lint", ".", cwd=tmp_path).stdout == "No plan files or configurations of other tools were read.\n"
+
+
+def test_a_flag_of_another_release_is_no_beginning_of_a_longer_one() -> None:
+    (found,) = found_in("a.sh", _script((*LINE, ("--overlap-p2p-communication",))))
+    assert (found.code, found.severity.value) == ("PLN062", "warning")
+    (found,) = found_in("a.sh", _script((*LINE, ("--save-int", "10"))))
+    assert found.help == ("did you mean `--save-interval`?",)
