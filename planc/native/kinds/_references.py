@@ -56,9 +56,8 @@ class Named(NamedTuple):
 def refer(script: Script, launches: tuple[Launch, ...], sayer: Sayer, made: frozenset[str], here: bool = True) -> None:
     """The configurations that a script names, but for those that it makes; `here`: it runs where it lies."""
     found = [each for launch in launches for each in named(launch)]
-    found += [
-        each for inner in script.every() for words in tools(inner) for each in _first(words[2:], TOOLS[_name(words[0])])
-    ]
+    commands = [words for inner in script.every() for words in tools(inner)]
+    found += [each for words in commands for each in _first(words[2:], TOOLS[name_of(words[0])])]
     for each in dict.fromkeys(found):
         if each.path not in made:
             sayer.refer(each.path, each.place, each.kind, each.sure, here)
@@ -69,11 +68,11 @@ def tools(script: Script) -> Iterator[tuple[Word, ...]]:
     for command in script.commands:
         words = command.words
         for _ in range(_MOST_LEVELS):
-            inside = unwrap(_name(words[0]), words) if words else None
+            inside = unwrap(name_of(words[0]), words) if words else None
             if inside is None:
                 break
             words = inside.words
-        if 1 < len(words) and _name(words[0]) in TOOLS and words[1].known in _TASKS:
+        if 1 < len(words) and name_of(words[0]) in TOOLS and words[1].known in _TASKS:
             yield words
 
 
@@ -146,6 +145,6 @@ def _is_file(word: Word | None, *endings: str) -> bool:
     return word is not None and word.known is not None and word.known.endswith(endings or _ENDINGS)
 
 
-def _name(word: Word) -> str:
+def name_of(word: Word) -> str:
     """The name of a program, without its folder."""
     return (word.known or "").rsplit("/", 1)[-1]

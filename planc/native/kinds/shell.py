@@ -11,6 +11,7 @@ from planc.native.kinds import (
     _script_parts,
     _script_says,
     _slurm_checks,
+    _tool_lines,
     _written_files,
 )
 from planc.native.kinds import _scheduled_jobs as jobs
@@ -86,7 +87,8 @@ def _content(
         if by_srun is not None:
             _programs.tell(by_srun, sayer, options)
         _script_says.say(script, by_srun, sayer)
-        return sayer.content()
+        content = sayer.content()
+        return content._replace(said=(*content.said, *_tool_lines.overrides(script, options)))
     _launcher_says.variables(before(script, launch), launch, told, sayer)
     _launcher_says.machines(script, launch, sayer)
     _programs.tell(launch, sayer, options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,29 @@ def test_a_script_of_a_tool_alone_is_one(tmp_path: Path) -> None:
     (tmp_path / "train.sh").write_text("#!/bin/bash\nllamafactory-cli train a.yaml\n", encoding="utf-8")
     (tmp_path / "a.yaml").write_text("model_name_or_path: m\nstage: sft\nfinetuning_typ: lora\n", encoding="utf-8")
     assert "a.yaml:3:1: error[PLN062]" in planc("lint", "train.sh", "--output-format", "concise", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("call", "config"),
+    [
+        (
+            "llamafactory-cli train a.yaml{}",
+            "model_name_or_path: m\nfinetuning_type: full\ndo_train: true\ndataset: d",
+        ),
+        ("axolotl train a.yaml{}", "base_model: m\ndatasets: [{path: p, type: t}]\noutput_dir: out"),
+    ],
+)
+def test_the_command_line_of_a_tool_wins_over_its_file(tmp_path: Path, call: str, config: str) -> None:
+    is_axolotl = call.startswith("axolotl")
+    key = "micro_batch_size" if is_axolotl else "per_device_train_batch_size"
+    (tmp_path / "a.yaml").write_text(f"{config}\ndeepspeed: ds.json\n{key}: 8\n", encoding="utf-8")
+    (tmp_path / "ds.json").write_text('{"train_micro_batch_size_per_gpu": 4}', encoding="utf-8")
+
+    def codes(more: str) -> list[str]:
+        (tmp_path / "train.sh").write_text("#!/bin/bash\n" + call.format(more) + "\n", encoding="utf-8")
+        printed = planc("lint", "train.sh", "--output-format", "json", cwd=tmp_path).stdout
+        return [each["code"] for each in json.loads(printed)["diagnostics"] if each["code"] == "PLN071"]
+
+    assert codes("") == ["PLN071"]
+    assert codes(f" --{key.replace('_', '-')} 4" if is_axolotl else f" {key}=4") == []
+    assert codes(f" --{key.replace('_', '-')} 2" if is_axolotl else f" {key}=2") == ["PLN071"]
