@@ -17,6 +17,7 @@ from planc.source import Source, Span
 _MOST_BROKEN = 20
 _MOST_LEVELS = 3  # of scripts that scripts hold
 _MOST_FILES = 24  # that are read as parts of a script
+_MOST_TEXT = 1 << 20  # of all of these, in code points
 _SHEBANG = re.compile(r"#![^\n]*sh\s+-([a-z]+)")
 
 
@@ -40,6 +41,7 @@ class _Reader(Reader):
         self._open = open
         self._level = 0
         self._left = _MOST_FILES
+        self._text = _MOST_TEXT
         self._around = [source]
 
     def script(self, source: Source, scope: Scope) -> Script | None:
@@ -69,9 +71,10 @@ class _Reader(Reader):
         if self._open is None or self._left == 0:
             return None
         found = self._open(path, user)
-        if found is None or found in self._around:
+        if found is None or found in self._around or self._text < len(found.text):
             return None
         self._left -= 1
+        self._text -= len(found.text)
         return found
 
 

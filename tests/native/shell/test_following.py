@@ -91,6 +91,8 @@ def test_files_that_name_themselves_end() -> None:
         lambda path, user: Source(path, "source c.sh\n" * 200),
     )
     assert len(many.taken) < 100
+    long = Source("b.sh", "N=1\n" * 200_000)
+    assert len(read(Source("a.sh", "source b.sh\n" * 9), lambda path, user: long).taken) == 1
 
 
 def lint(folder: Path, *names: str, **files: str) -> list[str]:
