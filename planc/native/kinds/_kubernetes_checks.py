@@ -213,6 +213,7 @@ def check_pods(pods: Pods, said: Number | None, total: int | None = None) -> Ite
     command = processes_of(main)
     if cards is not None and (command or said) is not None:
         yield from check_counts(command or said, cards)
+    yield from _check_twice(said, command, main)
     yield from _check_waiting(pods, main, total)
     yield from _check_rank(pods, main)
     if cards is not None and 1 < cards.value:
@@ -236,6 +237,18 @@ def check_counts(processes: Number | None, cards: Number) -> Iterator[Diagnostic
         idle = plural(cards.value - processes.value, "card")
         label = f"{idle} of each pod stand{'s' if cards.value - processes.value == 1 else ''} idle"
         yield faults.INERT_KEY.at(processes.span, counts, label, related=related, help=help)
+
+
+def _check_twice(said: Number | None, command: Number | None, container: Map) -> Iterator[Diagnostic]:
+    """Processes of a pod that the object says, for torchrun in a variable, and the command otherwise."""
+    launch = launch_of(container)
+    if said is None or command is None or said.value == command.value or launch is None:
+        return
+    if launch.launcher == "torchrun":
+        related = (Label(command.entry, "torchrun takes its option"),)
+        message = f"`{said.key}` is {said.value}, and the command says {command.value}"
+        help = (f"write {command.value}, or remove `{command.key}`",)
+        yield faults.INERT_KEY.at(said.span, message, "nothing reads it", related=related, help=help)
 
 
 def check_cards(container: Map, path: str) -> Iterator[Diagnostic]:
@@ -417,6 +430,7 @@ def check_trainjob(root: Map) -> Iterator[Diagnostic]:
     )
     if cards is not None:
         yield from check_counts(processes, cards)
+    yield from _check_twice(number_of(trainer, "numProcPerNode"), processes_of(trainer), trainer)
     waits = nodes_of(trainer)
     if waits is not None and nodes is not None and count is not None and count != waits.value and 0 < count:
         related = (Label(nodes.value.span, plural(count, "node")),)
