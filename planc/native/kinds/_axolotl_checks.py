@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Label
@@ -59,6 +60,7 @@ def check(root: Map) -> Iterator[Diagnostic]:
     yield from _batch(root)
     yield from _data(root)
     yield from _preferences(root)
+    yield from _generations(root)
     yield from _intervals(root)
     yield from _quantized(root)
     yield from _sharing(root)
@@ -125,6 +127,32 @@ def _preferences(root: Map) -> Iterator[Diagnostic]:
         message = "`rl: kto` without `remove_unused_columns: false`"
         help = ("write `remove_unused_columns: false`",)
         yield faults.MISSING_KEY.at(kind.span, message, _HARM, help=help)
+
+
+def _generations(root: Map) -> Iterator[Diagnostic]:
+    """Answers to one prompt, which GRPO holds against each other: several, and all of them in one batch."""
+    entry = root.find("trl", "num_generations")
+    count = whole(entry)
+    if root.value("rl") != "grpo" or entry is None or count is None:
+        return
+    if count < 2:
+        message = f"`num_generations` is {count}"
+        yield faults.WRONG_VALUE.at(entry.value.span, message, "it has to be at least 2: nothing would be learnt")
+        return
+    own = root.find("trl", "generation_batch_size")
+    factors = [own] if own is not None else [root.find("micro_batch_size"), root.find("gradient_accumulation_steps")]
+    sizes = [1 if factor is None else whole(factor) for factor in factors]
+    if any(size is None or size < 1 for size in sizes):
+        return
+    batch = math.prod(size for size in sizes if size is not None)
+    if batch % count:
+        message = f"{count} generations do not divide a batch of {batch}"
+        related = tuple(Label(factor.span) for factor in factors if factor is not None)
+        step = count // math.gcd(count, sizes[0] or 1)
+        help = (f"write `generation_batch_size: {(batch // count + 1) * count}`",)
+        if own is None:
+            help = (f"write `gradient_accumulation_steps: {step}`, or a multiple of it",)
+        yield faults.CONFLICTING_SETTINGS.at(entry.span, message, _HARM, related=related, help=help)
 
 
 def _intervals(root: Map) -> Iterator[Diagnostic]:
