@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from typing import Any, NamedTuple
 
 import yaml
@@ -15,17 +17,35 @@ from planc.native.recognising import recognise
 from planc.source import Source
 from tests.compiling import analysed, errors, files_of, load
 
-#: Where no file names a cluster or a model: one node, and a model that it holds at every stage.
-CLUSTER = "cluster c {\n  gpu = h200-sxm-141gb\n  nodes = 1\n  gpus_per_node = 8\n}\n"
-BESIDE = Beside(Parts(("planc/gpus", "planc/models"), CLUSTER, "c", "llama-3.2-1b"))
+
+def beside(ranks: int = 8, cluster: bool = True, model: bool = True) -> Beside:
+    """A cluster of so many ranks, and a model that fits it, where no file names them."""
+    nodes, cards = (ranks // 8, 8) if ranks % 8 == 0 else (1, ranks)
+    text = f"cluster c {{\n  gpu = gb300-nvl72-288gb\n  nodes = {nodes}\n  gpus_per_node = {cards}\n}}\n"
+    own = "c" if cluster else None
+    return Beside(Parts(("planc/gpus", "planc/models"), text, own, "llama-3.2-1b" if model else None))
+
+
+#: One node of 8 ranks.
+BESIDE = beside()
 
 #: What stands for fields that an import marks as missing: what their consumers take.
 FILLED = {
     "# precision = ...": "precision = fp32",
     "# launch { script = ... }": 'launch { script = "train.py" }',
-    "# gpu = ...": "gpu = h200-sxm-141gb",
+    "# gpu = ...": "gpu = gb300-nvl72-288gb",
     "# batch { global = ... }": "batch { global = 64  micro = 1 }",
     "# model = ...": "model = llama-3.2-1b",
+    "# vocab = ...": "vocab = 50304",
+    "# ffn = ...": "ffn = 4096",
+    "# directory = ...": 'directory = "saved"',
+    "# every = ...": "every = 100 steps",
+    "# batch { global = ...  sequence_length = ... }": "batch { global = 64  micro = 1  sequence_length = 2048 }",
+    "# dataset { path = ... }": 'dataset { path = "data" }',
+    "# train { duration = ... }": "train { duration = 1000 steps }",
+    "# checkpoint { directory = ... }": 'checkpoint { directory = "saved" }',
+    "# optimizer { learning_rate = ... }": "optimizer { learning_rate = 1e-4 }",
+    "# optimizer = ... { learning_rate = ... }": "optimizer = adamw { learning_rate = 1e-4 }",
 }
 
 
@@ -36,18 +56,23 @@ class Emitted(NamedTuple):
     reason: str = ""
 
 
-def emitted(files: dict[str, str], beside: Beside = BESIDE) -> Emitted:
+def emitted(files: dict[str, str], given: Beside = BESIDE) -> Emitted:
     """The files that are emitted for the plan of these, once what it lacks is filled in."""
     known = [recognise(Source(name, text), None, True) for name, text in files.items()]
-    job = read([each for each in known if isinstance(each, Recognised)], load, beside)
+    job = read([each for each in known if isinstance(each, Recognised)], load, given)
     faults = [each for each in job.diagnostics if each.severity.value == "error"]
     if faults:
         return Emitted({}, f"{faults[0].code}: {faults[0].message}")
-    made: Plan = plan_of(job, "run", load, beside, beside.parts)
+    made: Plan = plan_of(job, "run", load, given, given.parts)
     text = made.text or ""
-    for mark, given in FILLED.items():
-        text = text.replace(mark, given)
-    if beside is ALONE:
+    micro, sizes = (
+        re.search(r"micro += (\d+)", text),
+        re.findall(r"(?:nodes|gpus_per_node) = (\d+)", given.parts.blocks),
+    )
+    size = math.prod(map(int, (micro[1] if micro is not None else "1", *sizes)))
+    for mark, value in {**FILLED, "# global = ...": f"global = {size}"}.items():
+        text = text.replace(mark, value)
+    if given is ALONE:
         text = f'use "planc/gpus"\nuse "planc/models"\n{text}'
     analysis = analysed(text)
     left = errors(analysis)

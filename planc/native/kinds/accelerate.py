@@ -40,6 +40,8 @@ _MEANT = {
     "precision": "mixed_precision",
 }  # fmt: skip
 
+_EXCHANGES = {"allgather": "all-gather", "alltoall": "ring"}
+
 _STATE_DICTS = {"SHARDED_STATE_DICT": "sharded", "FULL_STATE_DICT": "full"}
 
 
@@ -165,6 +167,16 @@ def _deepspeed(root: Map, sayer: Sayer) -> None:
             sayer.say(field, config.find(key), device)
 
 
+def _exchange(axes: Map, sayer: Sayer) -> None:
+    """How ranks of one sequence exchange keys and values: accelerate gathers them unless it is told otherwise."""
+    strategy, ranks = axes.find("parallelism_config_cp_comm_strategy"), axes.find("parallelism_config_cp_size")
+    word = _EXCHANGES.get(str(axes.value("parallelism_config_cp_comm_strategy")))
+    if strategy is not None and word is not None:
+        sayer.say("context", strategy, word)
+    elif strategy is None and ranks is not None:
+        sayer.assume("context", "all-gather", ranks.span, "parallelism_config_cp_comm_strategy")
+
+
 def _axes(root: Map, sayer: Sayer) -> None:
     """The sizes of the mesh, which only names with the prefix set."""
     axes = root.map("parallelism_config")
@@ -174,6 +186,8 @@ def _axes(root: Map, sayer: Sayer) -> None:
         entry = axes.find(f"parallelism_config_{name}")
         if whole(entry):
             sayer.say(path, entry)
+    if (whole(axes.find("parallelism_config_cp_size")) or 1) > 1:
+        _exchange(axes, sayer)
     ulysses = axes.find("parallelism_config_sp_size")
     if (whole(ulysses) or 1) > 1:
         sayer.say("parallel.context", ulysses)

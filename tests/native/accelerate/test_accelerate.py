@@ -81,3 +81,14 @@ def test_the_corpus_is_read_without_a_false_error() -> None:
             errors = [each for each in judged(row["file"], text).diagnostics if each.severity is Severity.ERROR]
             assert errors == [], row["file"]
         assert isinstance(file, Recognised) or "template" in row["file"], row["file"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "word"), [("", "all-gather"), ("\n  parallelism_config_cp_comm_strategy: alltoall", "ring")]
+)
+def test_how_ranks_of_a_sequence_exchange(strategy: str, word: str) -> None:
+    text = (
+        "distributed_type: FSDP\nnum_machines: 1\nnum_processes: 8\nfsdp_config: {fsdp_version: 2}\n"
+        f"parallelism_config:\n  parallelism_config_dp_shard_size: 4\n  parallelism_config_cp_size: 2{strategy}\n"
+    )
+    assert f"context = {word}" in plan_text("accelerate.yaml", text).split("\n")

@@ -247,3 +247,21 @@ def test_a_text_that_pydantic_takes_for_no_whole_number_is_told() -> None:
     (found,) = found_in("ds.json", changed({"zero_optimization.reduce_bucket_size": "5e8"}))
     assert (found.code, found.help) == ("PLN063", ("write `500000000`",))
     assert found_in("ds.json", changed({"zero_optimization.reduce_bucket_size": "500000000"})) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('{"zero_optimization": {"stage": 1}}', "bucket = 500000000"),
+        ('{"zero_optimization": {"stage": 2, "cpu_offload": true}}', "optimizer = cpu"),
+        ('{"zero_optimization": {"stage": 2}}', "clip = 1"),
+        ('{"bf16": {"enabled": true, "bf16_master_weights_and_grads": true}, "steps_per_print": 1}', "master = bf16"),
+        ('{"bf16": {"enabled": true, "bf16_optimizer_states": true}, "steps_per_print": 1}', "states = bf16"),
+    ],
+)
+def test_what_deepspeed_takes_is_said(text: str, line: str) -> None:
+    assert line in plan_text("ds.json", text).split("\n")
+
+
+def test_without_shards_there_is_no_bucket() -> None:
+    assert "bucket" not in plan_text("ds.json", '{"zero_optimization": {"stage": 0, "reduce_bucket_size": 5}}')
