@@ -185,6 +185,7 @@ def test_a_program_that_srun_starts_is_read_as_one_that_a_launcher_starts() -> N
     call = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n"
     flags = "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --train-iters 9 --micro-batch-size 2"
     assert "micro = 2" in plan_text("a.sbatch", f"{call}srun python pretrain_gpt.py {flags}\n").split("\n")
-    assert "micro = 2" not in plan_text("a.sbatch", f"{call}python pretrain_gpt.py {flags}\n").split("\n")
+    alone = plan_text("a.sbatch", f"{call}python prepare.py\npython pretrain_gpt.py {flags}\n").split("\n")
+    assert "micro = 2" in alone and "nodes = 2" not in alone
     found = found_in("a.sbatch", f"{call}srun python -u pretrain_gpt.py {flags} --lr 1e-4 2e-4\n")
     assert "`--lr` takes one value" in [each.message for each in found]
