@@ -164,3 +164,24 @@ def test_the_world_is_told_where_nobody_names_a_cluster() -> None:
 def test_who_reads_a_deepspeed_file_is_told() -> None:
     text = plan_of(job_of(TOGETHER["trainer and DeepSpeed"]), "imported", load).text or ""
     assert "emit = [transformers { backend = deepspeed }, deepspeed { trainer = hf }]" in text
+
+
+def test_what_a_job_of_kubernetes_says_otherwise_is_not_listed() -> None:
+    name = "kubernetes/ok_pytorchjob.yaml"
+    plan = plan_of(job_of({name: (FOLDER / name).read_text(encoding="utf-8")}), "imported", load)
+    keys = {each.key for each in plan.left}
+    assert not {"apiVersion", "kind", "metadata.name", "spec.nprocPerNode"} & keys
+    assert not [key for key in keys if key.endswith(("nvidia.com/gpu", "env[0].name"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "used"),
+    [
+        ("nanotron/ok_llama.yaml", "optimizer.optimizer_factory.adam_beta2"),
+        ("nanotron/ok_llama.yaml", "optimizer.learning_rate_scheduler.lr_decay_starting_step"),
+    ],
+)
+def test_a_key_that_a_field_holds_as_well_is_not_listed(name: str, used: str) -> None:
+    plan = plan_of(job_of({name: (FOLDER / name).read_text(encoding="utf-8")}), "imported", load)
+    assert used not in {each.key for each in plan.left}
+    assert plan.left

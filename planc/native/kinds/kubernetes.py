@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic
@@ -27,6 +28,7 @@ from planc.native.kinds._kubernetes_pods import (
     maps,
     pods_of,
     processes_of,
+    resource,
 )
 from planc.native.saying import Sayer, quoted
 from planc.native.tables import load_table
@@ -37,6 +39,9 @@ _MARKS = (*(name for name in GROUPS if name != JOB), "batch/v1")
 
 #: Characters of a name of a variable; a longer one is none that anybody reads.
 _LONGEST = 200
+
+#: The name of an object, which the plan has as well.
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?")
 
 
 def recognise(tree: Tree) -> int:
@@ -188,8 +193,14 @@ def _container_keys(kind: str, container: Map) -> Iterator[Diagnostic]:
 
 def _say(kind: str, root: Map, sayer: Sayer, options: Options) -> None:
     """The shape of the job, and what its pods are given."""
+    sayer.use(root.find("apiVersion"), root.find("kind"))  # the target writes the same
+    name = root.value("metadata", "name")
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        sayer.name(name)
+        sayer.use(root.find("metadata", "name"))
     pods = [each for each in pods_of(kind, root) if each.main is not None and _trains(kind, each)]
     _shape(kind, root, pods, sayer)
+    _use_cards(kind, root, pods, sayer)
     _text(sayer, "launch.kubernetes.namespace", root.find("metadata", "namespace"))
     main = pods[0].main if len(pods) == 1 or (kind == PYTORCHJOB and pods) else None
     trainer = root.map("spec", "trainer") if kind == TRAINJOB else main
@@ -202,6 +213,7 @@ def _say(kind: str, root: Map, sayer: Sayer, options: Options) -> None:
             continue  # the operator sets it for every pod
         if isinstance(name, str) and name.isidentifier() and len(name) < _LONGEST:
             _text(sayer, f"launch.env.{name}", value)
+            sayer.use(variable.find("name"))
     _started(trainer, sayer, options)
     policy = root.find("spec", "runPolicy", "activeDeadlineSeconds") if kind == PYTORCHJOB else None
     sayer.say("launch.walltime", policy or root.find("spec", "activeDeadlineSeconds"), unit="s")
@@ -252,6 +264,24 @@ def _cards(sayer: Sayer, number: Number | None) -> None:
     if number is not None and 0 < number.value:
         entry = Entry(number.entry, Scalar(_key(number), number.key), Scalar(number.span, number.value))
         sayer.say("cluster.gpus_per_node", entry, str(number.value))
+
+
+def _use_cards(kind: str, root: Map, pods: list[Pods], sayer: Sayer) -> None:
+    """Cards and processes of pods that are as many as is said of a node."""
+    said = {each.text for each in sayer.content().said if each.path == "cluster.gpus_per_node"}
+    containers = [(each.main, "resources") for each in pods if each.main is not None]
+    trainer = root.map("spec", "trainer") if kind == TRAINJOB else None
+    if trainer is not None:
+        containers.append((trainer, "resourcesPerNode"))
+        sayer.use(*(trainer.find(name) for name in ("numProcPerNode",) if str(trainer.value(name)) in said))
+    for container, path in containers:
+        for section in ("limits", "requests"):
+            found = resource(container, path, section)
+            if found is not None and str(found[1]) in said:
+                sayer.use(found[0])
+    count = root.find("spec", "nprocPerNode")
+    if count is not None and str(root.value("spec", "nprocPerNode")) in said:
+        sayer.use(count)
 
 
 def _key(number: Number) -> Span:
