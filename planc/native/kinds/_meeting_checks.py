@@ -12,7 +12,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults
 from planc.native.kinds import _slurm_checks as slurm
 from planc.native.kinds import _srun_checks, _torchrun_checks
-from planc.native.kinds._options import number_of, place_of, text_of
+from planc.native.kinds._options import number_of, place_of
 from planc.native.kinds._torchrun_checks import LOOPBACK
 from planc.native.shell.embedded import Embedded, outermost
 from planc.native.shell.launching import Launch
@@ -77,9 +77,8 @@ def _loopback(launch: Launch, count: int, place: Span) -> Iterator[Diagnostic]:
     if launch.launcher == "torchrun" and _torchrun_checks.nodes_of(launch) is not None:
         return
     for option in _addresses(launch):
-        text = text_of(option) or ""
-        host = text if text in LOOPBACK else text.rpartition(":")[0]
-        if host in LOOPBACK:
+        host = _torchrun_checks.loopback_of(option)
+        if host is not None:
             message = f"{plural(count, 'node')} meet at `{host}`"
             related = (Label(place, plural(count, "node")),)
             help = ("name the first node",)

@@ -28,6 +28,18 @@ _FLAGS = {
 _NUMBER = re.compile(r"[+-]?(?:\d+|\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
+def is_known(launch: Launch) -> bool:
+    """Whether the arguments of a program are those of a trainer."""
+    if line.starts_megatron(launch.parameters) or _torchtitan_line.starts_torchtitan(launch):
+        return True
+    return _is_of_the_trainer(Map(outermost(launch.command.span), tuple(_parsed(launch))))
+
+
+def _is_of_the_trainer(root: Map) -> bool:
+    """Whether arguments are those of the Trainer, as keys of a file of them would be."""
+    return transformers.recognise(Tree(root.span.source, "json", (root,))) != 0
+
+
 def tell(launch: Launch, sayer: Sayer, options: Options) -> None:
     """Arguments of Megatron-LM, of torchtitan or of the Trainer: those that are left out have the defaults."""
     if line.starts_megatron(launch.parameters):
@@ -40,7 +52,7 @@ def tell(launch: Launch, sayer: Sayer, options: Options) -> None:
     entries = tuple(_parsed(launch))
     is_whole = not launch.open and not any(word.many for word in launch.arguments)
     root = Map(outermost(launch.command.span), entries)
-    if transformers.recognise(Tree(launch.command.span.source, "json", (root,))) == 0:
+    if not _is_of_the_trainer(root):
         return
     whole = Map(root.span, tuple(entry for entry in entries if entry.name not in _references.FILES))
     sayer.target("transformers")

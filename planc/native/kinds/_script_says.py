@@ -110,6 +110,8 @@ def _program(launch: Launch, sayer: Sayer) -> None:
     content = sayer.content()
     taken = {span for each in content.said for span in (each.entry, each.value)} | {*content.used}
     taken |= {each.place for each in _references.named(launch) if each.kind is not None and each.sure}
+    # What is wrong with an argument is told there; to the plan it says nothing.
+    taken |= {label.span for each in content.diagnostics for label in (each.primary, *each.related)}
     kept: list[tuple[Word, ...]] = []
     for words, option in _grouped(launch):
         entry = _entry_of_words(words, option)

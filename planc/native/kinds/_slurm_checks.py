@@ -63,7 +63,8 @@ def _alone(script: Script, launch: Launch) -> Iterator[Diagnostic]:
         return
     value = option.value.value if option.value is not None else None
     is_told = isinstance(value, Unknown) and value.name in OF_NODES
-    if launch.command.context or launch.open or not (is_told or (count is not None and 1 < count)):
+    in_doubt = any(each.kind != "pipe" or each.position for each in launch.command.context)
+    if in_doubt or launch.open or not (is_told or (count is not None and 1 < count)):
         return
     message = f"{launch.alias} waits for {plural(asked[1], 'node')}, and runs on one"
     help = (f"write `srun {launch.alias} ...`: the batch script runs on the first node alone",)

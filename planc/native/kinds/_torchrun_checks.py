@@ -306,13 +306,19 @@ def _at_loopback(launch: Launch) -> tuple[Option, str] | None:
     """The option that names an address which each node has for itself, and that address."""
     for name in ("rdzv_endpoint", "master_addr"):
         option = launch.option(name)
-        address = option.value.known if option is not None and option.value is not None else None
-        if option is None or address is None:
-            continue
-        host = address if address in LOOPBACK else address.rpartition(":")[0]
-        if host in LOOPBACK:
+        host = loopback_of(option)
+        if option is not None and host is not None:
             return option, host
     return None
+
+
+def loopback_of(option: Option | None) -> str | None:
+    """The host of an address, if that is the machine itself, whichever port the run may choose."""
+    word = option.value if option is not None else None
+    if word is None:
+        return None
+    host = word.known if word.known in LOOPBACK else word.prefix.rpartition(":")[0]
+    return host if host in LOOPBACK else None
 
 
 def _program(launch: Launch) -> Iterator[Diagnostic]:

@@ -84,8 +84,12 @@ def _content(
     if launch is None:
         _launcher_says.variables(script, None, told, sayer)
         by_srun = None if any(each.launcher in LAUNCHERS for each in found) else _script_says.by_srun(found)
+        alone = None if any(each.launcher in LAUNCHERS for each in found) else _alone(script, found)
         if by_srun is not None:
             _programs.tell(by_srun, sayer, options)
+        elif alone is not None:
+            _programs.tell(alone, sayer, options)
+            _script_says.of_launch(alone, sayer)
         _script_says.say(script, by_srun, sayer)
         content = sayer.content()
         return content._replace(said=(*content.said, *_tool_lines.overrides(script, options)))
@@ -96,6 +100,12 @@ def _content(
     content = sayer.content()
     said = (*content.said, *_launcher_says.settings(launch))
     return content._replace(said=said, inside=_written_files.named_by(script, launch))
+
+
+def _alone(script: Script, found: tuple[Launch, ...]) -> Launch | None:
+    """The only program that trains, started by no launcher; others prepare for it."""
+    known = [each for each in found if each.launcher == "python" and _programs.is_known(each)]
+    return known[0] if len(known) == 1 and is_certain(script, known[0]) else None
 
 
 KIND = Kind(
