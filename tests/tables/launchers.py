@@ -3,7 +3,8 @@
 torchrun, accelerate and deepspeed are asked for their own parsers; Slurm and Open MPI have theirs in C, so their
 manuals are read, of those installed or of a folder (`mpirun.1.gz`), and of docker what it says of itself. A table says
 of each option how it is called and how many words follow it: a number, or `?` for one that can only stand behind a `=`;
-of one of Python's parsers also the `words` that it takes, or of which `type` its value has to be, `int`, `float`, `flag`.
+of one of Python's parsers also the `words` that it takes, or of which `type` its value has to be: `int`, `float` or
+`flag`.
 """
 
 from __future__ import annotations
