@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterator
 
 from planc.diagnostics.amounts import either, plural
-from planc.diagnostics.diagnostic import Diagnostic, Edit, Fault, Fix, Label, Severity
+from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
 from planc.diagnostics.names import nearest
 from planc.native import faults
+from planc.native.kinds import _kubernetes_memory, _kubernetes_nodes
+from planc.native.kinds._kubernetes_memory import QUANTITY
 from planc.native.kinds._kubernetes_pods import (
     GROUPS,
     JOB,
@@ -36,12 +38,6 @@ _ROLES = ("Master", "Worker")
 _NPROC_WORDS = ("auto", "cpu", "gpu")
 _POLICIES = {PYTORCHJOB: ("Always", "OnFailure", "Never", "ExitCode"), JOB: ("OnFailure", "Never")}
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-
-#: An amount of memory or cores, as the API reads it.
-_QUANTITY = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+\.?\d*)?", re.ASCII)
-
-#: The rule that says the same of a plan.
-_SHARED_MEMORY = Fault("PLN624", "scarce-shared-memory", Severity.WARNING, "")
 
 
 def check_version(kind: str, root: Map) -> Iterator[Diagnostic]:
@@ -69,6 +65,7 @@ def check_pytorchjob(root: Map, pods: tuple[Pods, ...]) -> Iterator[Diagnostic]:
         yield faults.WRONG_VALUE.at(name.value.span, f"`{text[:70]}` cannot name a PyTorchJob", label)
     yield from _check_processes(root)
     yield from _check_roles(root)
+    yield from _kubernetes_nodes.check_roles(root, pods)
     for each in pods:
         yield from _check_containers(each)
 
@@ -217,9 +214,9 @@ def check_pods(pods: Pods, said: Number | None, total: int | None = None) -> Ite
     yield from _check_waiting(pods, main, total)
     yield from _check_rank(pods, main)
     if cards is not None and 1 < cards.value:
-        yield from _check_shared_memory(pods, main, cards)
+        yield from _kubernetes_memory.check_shared(pods, main, cards)
     yield from _check_network(pods, cards)
-    yield from _check_locked_memory(pods, main)
+    yield from _kubernetes_memory.check_locked(pods, main)
 
 
 def check_counts(processes: Number | None, cards: Number) -> Iterator[Diagnostic]:
@@ -288,7 +285,7 @@ def check_amounts(container: Map, path: str) -> Iterator[Diagnostic]:
 
 def _check_amount(entry: Entry | None) -> Iterator[Diagnostic]:
     value = entry.value.value if entry is not None and isinstance(entry.value, Scalar) else None
-    if entry is None or not isinstance(value, str) or _QUANTITY.fullmatch(value):
+    if entry is None or not isinstance(value, str) or QUANTITY.fullmatch(value):
         return
     unit = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?", value.strip(), re.IGNORECASE)
     meant = f"{unit[1]}{unit[2].upper()}i" if unit is not None else None
@@ -347,32 +344,6 @@ def _check_rank(pods: Pods, main: Map) -> Iterator[Diagnostic]:
     yield faults.CONFLICTING_SETTINGS.at(place_of(option), message, label, related=related, help=help)
 
 
-def _check_shared_memory(pods: Pods, main: Map, cards: Number) -> Iterator[Diagnostic]:
-    """A container's own 64 MiB, by which several ranks and their loaders do not come far."""
-    if is_on(pods.spec, "hostIPC"):
-        return
-    mounts = [mount for mount in maps(main, "volumeMounts") if mount.value("mountPath") in ("/dev/shm", "/dev/shm/")]
-    volumes = {volume.value("name"): volume for volume in maps(pods.spec, "volumes")}
-    mounted = volumes.get(mounts[0].value("name")) if mounts else None
-    help = (
-        "mount memory at /dev/shm: a volume `emptyDir: {medium: Memory, sizeLimit: 16Gi}`, and `mountPath: /dev/shm`",
-    )
-    if not mounts:
-        place = main.find("name")
-        at = place.value.span if place is not None else main.span._replace(end=main.span.start + 1)
-        related = (Label(cards.span, plural(cards.value, "card")),)
-        message = f"64 MiB of shared memory for {plural(cards.value, 'rank')}"
-        yield _SHARED_MEMORY.at(at, message, "what a container has by itself", related=related, help=help)
-    elif mounted is not None:
-        empty = mounted.map("emptyDir")
-        if empty is not None and empty.find("medium") is None:
-            entry = mounted.find("emptyDir")
-            assert entry is not None  # it is the map
-            message = "shared memory on a disk"
-            label = "without `medium: Memory` it is a folder of the node's disk"
-            yield _SHARED_MEMORY.at(entry.key.span, message, label, help=("write `medium: Memory`",))
-
-
 def _check_network(pods: Pods, cards: Number | None) -> Iterator[Diagnostic]:
     host = pods.spec.find("hostNetwork")
     if host is None or not is_on(pods.spec, "hostNetwork"):
@@ -389,28 +360,6 @@ def _check_network(pods: Pods, cards: Number | None) -> Iterator[Diagnostic]:
         help = ("add a `podAntiAffinity` on `kubernetes.io/hostname`",)
         message = f"{plural(pods.number, 'pod')} on the network of nodes that they may share"
         yield faults.HAMPERED_PODS.at(host.key.span, message, label, help=help)
-
-
-def _check_locked_memory(pods: Pods, main: Map) -> Iterator[Diagnostic]:
-    limits = main.map("resources", "limits")
-    card = (
-        next((each for each in limits.entries if each.name.startswith("rdma/")), None) if limits is not None else None
-    )
-    if card is None or is_on(main, "securityContext", "privileged"):
-        return
-    added = main.find("securityContext", "capabilities", "add")
-    capabilities = added.value.span.text if added is not None else ""
-    user = main.find("securityContext", "runAsUser") or pods.spec.find("securityContext", "runAsUser")
-    if not any(name in capabilities for name in ("IPC_LOCK", "ALL")):
-        help = ("write `securityContext: {capabilities: {add: [IPC_LOCK]}}`",)
-        message = f"`{card.name}` without the right to lock memory"
-        yield faults.HAMPERED_PODS.at(card.key.span, message, "NCCL falls back to sockets", help=help)
-    elif whole(user) and added is not None and user is not None:
-        related = (Label(user.value.span, "not root"),)
-        message = f"`IPC_LOCK` has no effect for user {whole(user)}"
-        label = "capabilities that are added are root's"
-        help = ("run as root, or raise the nodes' limit of locked memory",)
-        yield faults.HAMPERED_PODS.at(added.value.span, message, label, related=related, help=help)
 
 
 def check_trainjob(root: Map) -> Iterator[Diagnostic]:
@@ -431,6 +380,8 @@ def check_trainjob(root: Map) -> Iterator[Diagnostic]:
     if cards is not None:
         yield from check_counts(processes, cards)
     yield from _check_twice(number_of(trainer, "numProcPerNode"), processes_of(trainer), trainer)
+    if nodes is not None and count is not None:
+        yield from _kubernetes_nodes.check(trainer, count, Label(nodes.value.span, plural(count, "node")))
     waits = nodes_of(trainer)
     if waits is not None and nodes is not None and count is not None and count != waits.value and 0 < count:
         related = (Label(nodes.value.span, plural(count, "node")),)

@@ -128,12 +128,17 @@ def _replicas(root: Map) -> Iterator[Pods]:
 
 
 def _of_job(kind: str, role: str, spec: Map | None, place: Span, times: int | None) -> Iterator[Pods]:
-    """The pods of a Job, of which there are as many at a time as `parallelism` says."""
+    """The pods of a Job: as many at a time as `parallelism` says, and never more than have yet to complete."""
     pod = spec.map("template", "spec") if spec is not None else None
     if spec is None or pod is None:
         return
-    counted = spec.find("parallelism")
+    counted, completions = spec.find("parallelism"), spec.find("completions")
     each = _count(counted, 1)
+    needed = each if completions is None else _count(completions, 1)
+    if each is None or needed is None:
+        each = None
+    elif needed < each:
+        counted, each = completions, needed
     count = each * times if each is not None and times is not None else None
     yield Pods(role, place, counted, count, pod, main_of(kind, pod))
 

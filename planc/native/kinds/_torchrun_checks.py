@@ -14,6 +14,7 @@ from planc.native.kinds._options import place_of, spelt, text_of, whole_of
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
 from planc.native.shell.options import Option
+from planc.native.shell.values import Literal
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")
 
@@ -313,9 +314,12 @@ def _at_loopback(launch: Launch) -> tuple[Option, str] | None:
 
 
 def loopback_of(option: Option | None) -> str | None:
-    """The host of an address, if that is the machine itself, whichever port the run may choose."""
+    """The host of an address, if that is the machine itself, whichever port the run may choose; None where the
+    environment may have another.
+    """
     word = option.value if option is not None else None
-    if word is None:
+    first = word.pieces[0] if word is not None and word.pieces else None
+    if word is None or not isinstance(first, Literal) or first.default_of:
         return None
     host = word.known if word.known in LOOPBACK else word.prefix.rpartition(":")[0]
     return host if host in LOOPBACK else None
