@@ -22,14 +22,14 @@ _LINES = ("hostfile", ".args")
 #: Endings that a template has behind that of what it makes.
 _OF_TEMPLATES = (".template", "-template", ".tmpl", ".example", ".in")
 
-#: Endings of scripts, which may have any other name as well.
-_SCRIPTS = (".sh", ".bash", ".sbatch", ".slurm")
+#: Endings of scripts in a folder; one that is named may be called otherwise.
+SCRIPTS = (".sh", ".bash", ".sbatch", ".slurm", ".pbs", ".qsub", ".lsf", ".bsub", ".sge", ".job")
 
 #: How a script begins.
 _SHEBANG = re.compile(r"#!\S*(?:/env[ \t]+)?\S*sh\b")
 
 #: Endings of the files that are looked into in a folder.
-ENDINGS = (*_BY_ENDING, *_LINES, *_SCRIPTS, *(ending + more for ending in _BY_ENDING for more in _OF_TEMPLATES))
+ENDINGS = (*_BY_ENDING, *_LINES, *SCRIPTS, *(ending + more for ending in _BY_ENDING for more in _OF_TEMPLATES))
 
 #: The first line of a file that lists hosts.
 _HOST = re.compile(r"\S+\s+slots=")
@@ -53,7 +53,7 @@ def format_of(source: Source) -> str | None:
             return form
     if source.text.lstrip()[:1] == "{":
         return "json"
-    if name.endswith((*_LINES, *_SCRIPTS)) or _SHEBANG.match(source.text):
+    if name.endswith((*_LINES, *SCRIPTS)) or _SHEBANG.match(source.text):
         return "text"
     first = _first_line(source)
     if _HOST.match(first):

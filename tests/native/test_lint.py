@@ -19,6 +19,7 @@ from planc.commands.mending import mend_all
 from planc.commands.output import CannotWork
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix
 from planc.native.faults import UNKNOWN_KEY, UNREADABLE
+from planc.native.recognising import SCRIPTS
 from planc.source import Source, Span
 from tests.commands.cli import CLEAN, planc
 from tests.shared import ROOT
@@ -111,6 +112,13 @@ def test_a_folder_has_its_plans_and_the_files_that_are_known(lint_here: Lint, tm
     assert [each["file"] for each in found["diagnostics"]] == ["broken/ds.json", "deep/deep/ds.yaml", "ds.json"]
     assert ran.status == 1
     assert lint_here().out.splitlines()[-2:] == lint_here(".").out.splitlines()[-2:]
+
+
+@pytest.mark.parametrize("ending", SCRIPTS)
+def test_a_folder_has_its_scripts(lint_here: Lint, tmp_path: Path, ending: str) -> None:
+    (tmp_path / f"job{ending}").write_text("#PBS -l select=1\ntorchrun --nproc_per_node=0 train.py\n")
+    ran = lint_here(".", "--output-format", "concise")
+    assert ran.out.startswith(f"job{ending}:2:27: error[PLN063] `--nproc_per_node` is 0\n")
 
 
 def test_a_broken_file_that_was_named(lint_here: Lint, tmp_path: Path) -> None:

@@ -88,6 +88,10 @@ _REFUSED = {
 }
 
 
+#: Words that releases before core 0.11 took (their megatron/training/tokenizer/tokenizer.py).
+_REMOVED_WORDS = {"--tokenizer-type": ("Llama3Tokenizer", "MistralTokenizer")}
+
+
 def table(root: Path, scripts: Path | None, older: list[Path]) -> Row:
     """The flags of the source in a folder, those that scripts add, and what became of earlier ones."""
     module = load(root, _ARGUMENTS)
@@ -102,6 +106,8 @@ def table(root: Path, scripts: Path | None, older: list[Path]) -> Row:
         for rows in (keys, removed):
             if name in rows:
                 rows[name]["renamed"] = successor
+    for name, words in _REMOVED_WORDS.items():
+        keys[name]["removed_words"] = {word: {} for word in words}
     for name in _IDLE:
         if name in keys:
             keys[name]["deprecated"] = "it has no effect"

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from planc.native.kind import Options, Said
 from planc.native.kinds import _accelerate_launch_checks, _deepspeed_launch_checks, _slurm_checks, accelerate
 from planc.native.kinds._launcher_checks import HIDING, Shown
-from planc.native.kinds._options import entry_of, number_of, text_of
+from planc.native.kinds._options import entry_of, number_of, text_of, whole_of
 from planc.native.saying import Sayer, quoted
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
@@ -39,7 +39,7 @@ def machines(script: Script, launch: Launch, sayer: Sayer) -> None:
     nodes, ranks = (launch.option(name) for name in names)
     local = _deepspeed_launch_checks.local_cards(launch) if launch.launcher == "deepspeed" else None
     ranks, each = local if local is not None else (ranks, number_of(ranks))
-    count = number_of(nodes)
+    count = whole_of(nodes)  # by a default of the environment scripts leave it open
     told = nodes.value.value if nodes is not None and nodes.value is not None else None
     job = _slurm_checks.nodes(script)
     if nodes is not None and count:

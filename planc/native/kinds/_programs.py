@@ -62,11 +62,12 @@ def tell(launch: Launch, sayer: Sayer, options: Options) -> None:
 
 def _of_the_table(whole: Map, options: Options) -> Iterator[Diagnostic]:
     """Arguments that the Trainer no longer has, and values that its parser refuses: those of a number, a flag or a
-    word, as what else a text may stand for is for the parser to say. Other arguments are the program's own.
+    word, as what else a text may stand for is for the parser to say. Other arguments are the program's own, but for
+    slips of one of these.
     """
     table = load_table("transformers")
-    plain = {name for name, key in table.keys.items() if _is_plain(key)} | {*table.removed}
-    judged = Map(whole.span, tuple(entry for entry in whole.entries if entry.name in plain))
+    others = {name for name, key in table.keys.items() if not _is_plain(key)}
+    judged = Map(whole.span, tuple(entry for entry in whole.entries if entry.name not in others))
     reader = keys.Reader(table, version=options.version("transformers"))
     for each in keys.folded(transformers.sure(keys.check(judged, reader), reader), reader.consumer):
         yield each._replace(fixes=())  # they write keys of a file

@@ -76,12 +76,13 @@ def _is_pattern(directive: Directive) -> bool:
 def _pipe(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     """A launch whose failure a pipe hides: its own, or one of a command that starts it, as `bash -c` does."""
     way = script.way_to(launch.command)
-    hidden = any(_is_first_of_pipe(command) and not _is_pipefail(way[: at + 1]) for at, (_, command) in enumerate(way))
-    if hidden and "PIPESTATUS" not in script.source.text:
+    piped = (way[: at + 1] for at, (_, command) in enumerate(way) if _is_first_of_pipe(command))
+    hidden = next((each[-1][1] for each in piped if not _is_pipefail(each)), None)
+    if hidden is not None and hidden.words and "PIPESTATUS" not in script.source.text:
         help = ("write `set -o pipefail` at the top of the script",)
         message = "a pipe hides whether the training failed"
         yield faults.HIDDEN_FAILURE.at(
-            outermost(launch.name.span), message, "its status is that of the last", help=help
+            outermost(hidden.words[0].span), message, "its status is that of the last", help=help
         )
 
 

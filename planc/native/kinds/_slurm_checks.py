@@ -10,6 +10,7 @@ from planc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from planc.native import faults
 from planc.native.kinds import _accelerate_launch_checks as accelerate
 from planc.native.kinds._options import number_of, whole_of, with_value
+from planc.native.kinds._script_launches import is_certain
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
 from planc.native.shell.model import Directive, Script
@@ -24,6 +25,10 @@ _NODES = re.compile(r"\d{1,6}")
 
 #: Variables in which Slurm tells a script the number of its nodes.
 OF_NODES = ("SLURM_NNODES", "SLURM_JOB_NUM_NODES")
+
+
+#: What starts a shell on other nodes.
+_REMOTE = ("ssh", "pdsh", "clush", "parallel", "xargs", "mpirun", "mpiexec", "srun")
 
 
 def check(script: Script, launch: Launch) -> Iterator[Diagnostic]:
@@ -63,8 +68,8 @@ def _alone(script: Script, launch: Launch) -> Iterator[Diagnostic]:
         return
     value = option.value.value if option.value is not None else None
     is_told = isinstance(value, Unknown) and value.name in OF_NODES
-    in_doubt = any(each.kind != "pipe" or each.position for each in launch.command.context)
-    if in_doubt or launch.open or not (is_told or (count is not None and 1 < count)):
+    waits = is_told or (count is not None and 1 < count)
+    if not waits or launch.open or not is_certain(script, launch) or _is_reached_otherwise(script, launch):
         return
     message = f"{launch.alias} waits for {plural(asked[1], 'node')}, and runs on one"
     help = (f"write `srun {launch.alias} ...`: the batch script runs on the first node alone",)
@@ -72,6 +77,12 @@ def _alone(script: Script, launch: Launch) -> Iterator[Diagnostic]:
     yield faults.CONFLICTING_SETTINGS.at(
         outermost(launch.name.span), message, "the others never start", related=related, help=help
     )
+
+
+def _is_reached_otherwise(script: Script, launch: Launch) -> bool:
+    """Whether something around a launch may start it on each node."""
+    way = script.way_to(launch.command)
+    return any(command.within("substitution") or command.name in _REMOTE for _, command in way)
 
 
 def directive(script: Script, *names: str) -> Directive | None:

@@ -18,6 +18,7 @@ from planc.native.kinds import _scheduled_jobs as jobs
 from planc.native.kinds import _shell_checks as checks
 from planc.native.kinds._launcher_checks import LAUNCHERS
 from planc.native.kinds._script_launches import before, is_certain
+from planc.native.recognising import SCRIPTS
 from planc.native.saying import Sayer
 from planc.native.shell.launching import Launch, launches
 from planc.native.shell.model import Script
@@ -39,7 +40,7 @@ _MOST_LAUNCHES = 12
 def recognise(tree: Tree) -> int:
     """How sure it is that a text is a script that starts training."""
     text = tree.source.text
-    if not text.startswith("#!") and not tree.source.name.endswith((".sh", ".sbatch", ".slurm", ".bash")):
+    if not text.startswith("#!") and not tree.source.name.endswith(SCRIPTS):
         return 0
     if any(mark in text for mark in (*_OF_SCHEDULERS, *_MARKS[:5])):
         return 85

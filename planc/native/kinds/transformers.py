@@ -77,7 +77,7 @@ def sure(found: Iterable[Diagnostic], reader: Reader) -> Iterator[Diagnostic]:
     """
     for each in found:
         if each.code == faults.UNKNOWN_KEY.code:
-            if _is_meant(each.primary.span.text.strip("\"'"), reader.table.keys):
+            if _is_meant(each.primary.span.text.strip("\"'-"), reader.table.keys):
                 yield each._replace(severity=Severity.WARNING)
         elif each.code != faults.RENAMED_KEY.code or reader.version is not None:
             yield each

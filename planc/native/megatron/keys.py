@@ -36,7 +36,7 @@ def check(arguments: Map) -> Iterator[Diagnostic]:
     for found in keys.check(Map(arguments.span, entries), reader):
         if found.code == faults.RENAMED_KEY.code and found.help == (_EMPTY,):
             found = found._replace(severity=Severity.INFO)
-        elif found.code == faults.REMOVED_KEY.code and "since" not in removed.get(_name(found), {}):
+        elif found.code == faults.REMOVED_KEY.code and "since" not in removed.get(_name(found), {"since": ""}):
             label = found.primary._replace(text="Megatron takes it only to stop")
             found = found._replace(severity=Severity.ERROR, primary=label)
         elif found.code == faults.OLD_AND_NEW_KEY.code and _are_one(arguments, found):

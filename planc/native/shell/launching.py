@@ -8,7 +8,7 @@ from typing import NamedTuple
 from planc.native.shell.model import Assignment, Command, Script
 from planc.native.shell.options import Line, Option, grammar, grammar_of, line_of, parameters
 from planc.native.shell.shells import SHELLS
-from planc.native.shell.values import Word
+from planc.native.shell.values import Unknown, Word
 from planc.native.shell.wrappers import unwrap
 
 #: Launchers by the names of their programs, and by the modules that they are.
@@ -48,6 +48,9 @@ _PYTHON = re.compile(r"(python|pypy)[\d.]*")
 _PYTHON_OPTIONS = grammar("-W -X -c -m --check-hash-based-pycs", "-b -B -d -E -i -I -O -OO -P -q -s -S -u -v -x")
 _SHELL_OPTIONS = grammar("-c -o -O --rcfile --init-file", "-e -u -x -l -i -v -n -s --login --norc --noprofile")
 _MOST_LEVELS = 20
+
+#: A program that the shell looks up.
+_LOOKED_UP = re.compile(r"\$\(\s*(?:which|command -v|type -p)\s+([\w.-]+)\s*\)")
 
 
 class Launch(NamedTuple):
@@ -113,7 +116,7 @@ def _launches(
     command: Command, words: tuple[Word, ...], environment: tuple[Assignment, ...], outer: Launch | None, level: int
 ) -> list[Launch]:
     """The launches of some words of a command, within one that starts them."""
-    called = words[0].known if words else None
+    called = _called(words[0]) if words else None
     if called is None or _MOST_LEVELS < level:
         return []
     name = called.rsplit("/", 1)[-1]
@@ -142,6 +145,17 @@ def _launches(
         file = start._replace(launcher="bash", script=words[0], arguments=words[1:])
         return _inner(command, environment, outer) or [file]
     return []
+
+
+def _called(word: Word) -> str | None:
+    """What a command is called by: also where its folder, or that of `$(which torchrun)`, is for the run to say."""
+    last = word.pieces[-1] if word.pieces else None
+    if isinstance(last, Unknown):
+        found = _LOOKED_UP.fullmatch(last.text)
+        return found[1] if found is not None and len(word.pieces) == 1 else None
+    if word.known is None and last is not None:
+        return last.text if "/" in last.text else None
+    return word.known
 
 
 def _launch(start: Launch, launcher: str, words: tuple[Word, ...]) -> Launch:

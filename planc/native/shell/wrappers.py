@@ -78,6 +78,15 @@ _WRAPPERS: dict[str, Wrapper] = {
     "micromamba run": Wrapper(_CONDA_RUN),
     "docker exec": Wrapper(_DOCKER_EXEC, places=1),
     "podman exec": Wrapper(_DOCKER_EXEC, places=1),
+    # Nsight Systems, User Guide, "Command Line Options": each takes a value.
+    "nsys profile": Wrapper(
+        grammar(
+            "-b --backtrace -c --capture-range --capture-range-end --cuda-graph-trace --cuda-memory-usage -d --duration"
+            " -e --env-var --export -f --force-overwrite --gpu-metrics-device --gpu-metrics-devices --kill"
+            " -n --inherit-environment -o --output -p --nvtx-capture --python-sampling -s --sample --stats -t --trace"
+            " -w --show-output --wait -x --stop-on-exit -y --delay"
+        )
+    ),
     "pipenv run": Wrapper(grammar("")),
     "poetry run": Wrapper(grammar("")),
     "uv run": Wrapper(grammar("")),

@@ -5,6 +5,7 @@ ARGS=(
   --max_steps 1e3  # <- PLN063
   --learning_rate high  # <- PLN063
   --eval_strategy sometimes  # <- PLN063
+  --gradient_acumulation_steps 4  # <- PLN062
   --evaluation_strategy no  # <- PLN066
 )
 torchrun --standalone --nproc_per_node=8 train.py "${ARGS[@]}"
