@@ -1,13 +1,16 @@
-"""What the Trainer of Hugging Face holds other files of a job against when it starts: it refuses those that differ."""
+"""What the Trainer of Hugging Face holds other files of a job against when it starts: it refuses those that differ, or
+takes what they say over its own arguments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from planc.diagnostics.diagnostic import Diagnostic, Label
 from planc.native import faults
 from planc.native.keys import setting
+from planc.native.kind import Said
 from planc.native.tree import Entry, Map, Scalar
 from planc.plan.families import VISION_LAYERS
 from planc.source import Span
@@ -16,6 +19,9 @@ from planc.source import Span
 _OF_WHOLE_WEIGHTS = ("pure_bf16", "predict_with_generate", "pissa_init", "use_unsloth", "use_kt")
 
 _REFUSES = "the Trainer refuses to start"
+
+#: Schedules of DeepSpeed, and the courses of the language that they have after the warmup.
+_COURSES = {"WarmupLR": "constant", "WarmupDecayLR": "linear", "WarmupCosineLR": "cosine"}
 
 
 def check(roots: Mapping[str, Map]) -> Iterator[Diagnostic]:
@@ -35,6 +41,24 @@ def check(roots: Mapping[str, Map]) -> Iterator[Diagnostic]:
         yield from _recomputation(arguments, launcher)
     if launcher is not None and model is not None:
         yield from _layers(launcher, model)
+
+
+def scheduler_of(config: Map | None) -> Entry | None:
+    """The schedule of a DeepSpeed configuration, which the Trainer takes over its own (`deepspeed_optim_sched`)."""
+    kind = None if config is None else config.value("scheduler", "type")
+    return None if config is None or kind is None else config.find("scheduler", "type")
+
+
+def check_course(said: Iterable[Said], config: Map) -> Iterator[Diagnostic]:
+    """A course of the Trainer's own that is another one than that of DeepSpeed's schedule."""
+    entry, kind = scheduler_of(config), config.value("scheduler", "type")
+    for each in said:
+        if entry is None or each.path != "schedule" or each.assumed or _COURSES.get(str(kind), each.text) == each.text:
+            continue
+        message = f"`{each.key}` has no effect beside DeepSpeed's `scheduler`"
+        help = ("remove one of the two",)
+        related = (Label(entry.span, "the Trainer takes this one"),)
+        yield faults.INERT_KEY.at(each.entry, message, f"DeepSpeed's is `{kind}`", related=related, help=help)
 
 
 def _whole_weights(arguments: Map, config: Map) -> Iterator[Diagnostic]:

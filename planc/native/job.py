@@ -9,13 +9,13 @@ from planc.compiler import Skipped, by_rules
 from planc.diagnostics.diagnostic import Diagnostic, in_order
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
-from planc.native import capacity, faults, keys, together
+from planc.native import capacity, faults, held, keys, launched, together
 from planc.native.composing import Composed, Parts, compose
 from planc.native.kind import Content, Kind, Options, Recognised, Said
 from planc.native.kinds import kind_names, load_kind
 from planc.native.returning import Way
 from planc.native.shell.embedded import Embedded, outside
-from planc.native.tree import Scalar, Seq, walk
+from planc.native.tree import Map, Scalar, Seq, walk
 from planc.plan.emission import Targets
 from planc.plan.house import House
 from planc.plan.instance import Partial
@@ -40,6 +40,12 @@ class Beside(NamedTuple):
     settings: tuple[str, ...] = ()
     options: Options = Options()
 
+
+#: Tools that train by the Trainer.
+_OF_THE_TRAINER = ("transformers", "axolotl", "llama-factory")
+
+#: What the schedule of a DeepSpeed configuration decides.
+_OF_SCHEDULE = ("schedule", "schedule.warmup", "schedule.minimum")
 
 #: Nothing is said beside the files.
 ALONE = Beside()
@@ -99,8 +105,13 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     files, contents = _apart(files, [content_of(file, options) for file in files])
     inside = tuple(file for content in contents for file in content.inside)
     files, contents = (*files, *inside), (*contents, *(content_of(file, options) for file in inside))
-    found = [each for content in contents for each in content.diagnostics]
+    answered = launched.answered(files, options)
+    found = [each for content in contents for each in content.diagnostics if not _is_answered(each, answered)]
+    scheduled = _scheduled(files, contents)
     hidden = {path for content in contents for path in content.hidden}
+    if scheduled is not None:
+        hidden.update(_OF_SCHEDULE)
+        found.extend(held.check_course((each for content in contents for each in content.said), scheduled))
     said = [each for content in contents for each in _shown(content, hidden).said]
     said.extend(_backends(files, contents, options))
     found.extend(together.check(files, [_shown(content, hidden) for content in contents], options))
@@ -122,6 +133,11 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     return Job(
         tuple(given), tuple(files), tuple(contents), tuple(said), composed, resolved.plans, withheld, tuple(found), way
     )  # fmt: skip
+
+
+def _is_answered(found: Diagnostic, answered: Set[Span]) -> bool:
+    """Whether a setting has no effect where it is, and the command line has it as well."""
+    return found.code == faults.INERT_KEY.code and found.primary.span in answered
 
 
 def _shown(content: Content, hidden: Set[str]) -> Content:
@@ -171,6 +187,13 @@ def _backends(files: Sequence[Recognised], contents: Sequence[Content], options:
     for target in targets:
         if any(option.name == "backend" for option in load_target(target).options):
             yield Said(f"emit.{target}.backend", "deepspeed", start, start, "deepspeed", assumed=True)
+
+
+def _scheduled(files: Sequence[Recognised], contents: Sequence[Content]) -> Map | None:
+    """The DeepSpeed configuration whose schedule the Trainer takes over its own, whichever tool starts it."""
+    found = [file.tree.root for file in files if file.kind.name == "deepspeed"]
+    is_read = any(target in _OF_THE_TRAINER for target in targets_of(files, contents))
+    return found[0] if len(found) == 1 and is_read and held.scheduler_of(found[0]) is not None else None
 
 
 def _names_deepspeed(said: Said) -> bool:

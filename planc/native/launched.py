@@ -21,6 +21,7 @@ from planc.native.shell.options import Option
 from planc.native.shell.reading import read
 from planc.native.shell.values import Literal, Word
 from planc.native.tree import Entry, Map, Scalar
+from planc.source import Span
 
 #: Keys of accelerate's configuration that stand for the options of the same names.
 _KEYS = ("num_machines", "num_processes", "machine_rank", "main_process_ip")
@@ -44,6 +45,21 @@ def check(files: Sequence[Recognised], options: Options) -> Iterator[Diagnostic]
                 hosts = _named(files, launch.option("hostfile"), "hostfile")
                 if hosts is not None:
                     yield from _hosts(launch, hosts_of(hosts.tree))
+
+
+def answered(files: Sequence[Recognised], options: Options) -> set[Span]:
+    """Settings of accelerate's configuration that it takes from the command line alone, where each launch has them."""
+    found: dict[Span, bool] = {}
+    for file in files:
+        if file.kind.name != "shell" or len(files) < 2:
+            continue
+        for launch in launches(read(file.tree.source, options.open)):
+            config = _named(files, launch.option("config_file"), "accelerate")
+            root = config.tree.root if config is not None else None
+            entry = root.find("rdzv_backend") if root is not None else None
+            if entry is not None:
+                found[entry.span] = found.get(entry.span, True) and launch.option("rdzv_backend") is not None
+    return {span for span, is_given in found.items() if is_given}
 
 
 def _named(files: Sequence[Recognised], option: Option | None, kind: str) -> Recognised | None:

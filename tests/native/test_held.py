@@ -9,7 +9,7 @@ import pytest
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.native.composing import Parts
-from planc.native.job import Beside, judge
+from planc.native.job import Beside, judge, read
 from planc.native.kind import Recognised
 from tests.consumers.running import needs
 from tests.native.judging import loud, recognised
@@ -62,6 +62,33 @@ def together(arguments: dict[str, Any], other: dict[str, Any]) -> tuple[Diagnost
 def test_what_differs_is_shown(changes: dict[str, Any], other: dict[str, Any], place: str | None) -> None:
     found = together({**ARGUMENTS, **changes}, other)
     assert [(each.code, each.primary.span.text) for each in found] == ([] if place is None else [("PLN071", place)])
+
+
+@pytest.mark.parametrize(
+    ("course", "kind", "expected"),
+    [
+        ("cosine", "WarmupDecayLR", ["`lr_scheduler_type` has no effect beside DeepSpeed's `scheduler`"]),
+        ("linear", "WarmupCosineLR", ["`lr_scheduler_type` has no effect beside DeepSpeed's `scheduler`"]),
+        ("linear", "WarmupDecayLR", []),
+        ("cosine", "OneCycle", []),  # what courses it has in common with the language is not known
+        ("cosine", None, []),
+    ],
+)
+def test_a_course_that_deepspeed_takes_the_place_of_is_told(course: str, kind: str | None, expected: list[str]) -> None:
+    other = config()
+    other["scheduler"] = {} if kind is None else {"type": kind, "params": {}}
+    found = together({**ARGUMENTS, "lr_scheduler_type": course}, other)
+    assert [each.message for each in found if each.code == "PLN068"] == expected
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("WarmupLR", []), (None, ["linear"])])
+def test_the_default_of_the_trainer_is_not_said_beside_deepspeeds_schedule(
+    kind: str | None, expected: list[str]
+) -> None:
+    other = config() if kind is not None else config(scheduler={})
+    files = [recognised("args.json", json.dumps(ARGUMENTS)), recognised("ds.json", json.dumps(other))]
+    job = read([file for file in files if isinstance(file, Recognised)], lambda name, importer: "none")
+    assert [each.text for each in job.said if each.path == "schedule"] == expected
 
 
 @pytest.mark.consumer

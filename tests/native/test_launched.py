@@ -54,6 +54,16 @@ def test_a_configuration_that_does_not_fit_its_job_is_told(tmp_path: Path, old: 
     assert len(found) == 1
 
 
+def test_a_rendezvous_that_the_command_line_says_as_well_is_no_fault_of_the_file(tmp_path: Path) -> None:
+    config = CONFIG.replace("machine_rank: 0\n", "rdzv_backend: c10d\n")
+    own = OWN_RANK.replace("--machine_rank $SLURM_NODEID", "--rdzv_backend c10d")
+    assert lint(tmp_path, own, acc_yaml=config) == []
+    found = lint(tmp_path, OWN_RANK, acc_yaml=config)
+    assert ["accelerate does not take `rdzv_backend` from a file" in line for line in found] == [True]
+    other = f"{own}srun bash -c '{LAUNCH} --machine_rank $SLURM_NODEID evaluate.py'\n"
+    assert any("accelerate does not take `rdzv_backend`" in line for line in lint(tmp_path, other, acc_yaml=config))
+
+
 def test_a_launch_with_what_a_sourced_file_sets(tmp_path: Path) -> None:
     script = f"{JOB}source ./env.sh\nsrun accelerate launch --config_file $CONFIG train.py\n"
     (found,) = lint(tmp_path, script, acc_yaml=CONFIG, env_sh="CONFIG=acc.yaml\n")
