@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from planc.native.kinds._options import place_of
 from planc.native.saying import Sayer
+from planc.native.shell.commands import is_here, path_of
 from planc.native.shell.embedded import outermost
 from planc.native.shell.launching import Launch
-from planc.native.shell.model import Script
+from planc.native.shell.model import Command, Script
 from planc.native.shell.options import Option
-from planc.native.shell.values import Word
+from planc.native.shell.values import Unknown, Word
 from planc.native.shell.wrappers import unwrap
 from planc.source import Span
 
@@ -56,11 +57,29 @@ class Named(NamedTuple):
 def refer(script: Script, launches: tuple[Launch, ...], sayer: Sayer, made: frozenset[str], here: bool = True) -> None:
     """The configurations that a script names, but for those that it makes; `here`: it runs where it lies."""
     found = [each for launch in launches for each in named(launch)]
+    mentioned = _mentioned(script, launches)
+    here = here and not any(_leaves(command) for inner in script.every() for command in inner.commands)
     commands = [words for inner in script.every() for words in tools(inner)]
     found += [each for words in commands for each in _first(words[2:], TOOLS[name_of(words[0])])]
     for each in dict.fromkeys(found):
         if each.path not in made:
-            sayer.refer(each.path, each.place, each.kind, each.sure, here)
+            is_as_it_is = here and not any(each.path in text for text in mentioned)
+            sayer.refer(each.path, each.place, each.kind, each.sure, is_as_it_is)
+
+
+def _mentioned(script: Script, launches: tuple[Launch, ...]) -> list[str]:
+    """Words of other commands than the launches: what fetches, copies or makes a file names it."""
+    starting = {id(command) for launch in launches for _, command in script.way_to(launch.command)}
+    others = (each for inner in script.every() for each in inner.commands if id(each) not in starting)
+    return [word.known for command in others for word in command.arguments if word.known is not None]
+
+
+def _leaves(command: Command) -> bool:
+    """Whether a command goes into another folder than that of the script."""
+    if command.name not in ("cd", "pushd") or not command.arguments:
+        return False
+    folder = command.arguments[-1].value
+    return not is_here(folder) if isinstance(folder, Unknown) else folder not in (".", "./")
 
 
 def tools(script: Script) -> Iterator[tuple[Word, ...]]:
@@ -84,7 +103,7 @@ def named(launch: Launch) -> Iterator[Named]:
             yield _of(option, FILES[option.name])
     if launch.launcher == "deepspeed":
         hosts = launch.option("hostfile")
-        if hosts is not None and hosts.value is not None and hosts.value.known:
+        if hosts is not None and hosts.value is not None and path_of(hosts.value):
             yield _of(hosts, "hostfile")
     if launch.module and script in _READERS:
         yield from _first(launch.arguments, _READERS[script])
@@ -107,8 +126,9 @@ def _of_program(launch: Launch, script: str) -> Iterator[Named]:
         elif option.name in FILES and _is_file(option.value):
             yield _of(option, FILES[option.name])
     only = launch.arguments[0] if len(launch.arguments) == 1 else None
-    if only is not None and only.known is not None and only.known.endswith(_ENDINGS):
-        yield Named(None, only.known, outermost(only.origin), False)
+    path = path_of(only) if only is not None else None
+    if only is not None and path is not None and path.endswith(_ENDINGS):
+        yield Named(None, path, outermost(only.origin), False)
 
 
 def _of_neox(words: tuple[Word, ...]) -> Iterator[Named]:
@@ -133,16 +153,17 @@ def _of_neox(words: tuple[Word, ...]) -> Iterator[Named]:
 def _first(words: tuple[Word, ...], kind: str) -> Iterator[Named]:
     """The file that is the first word."""
     if words and _is_file(words[0]):
-        yield Named(kind, words[0].known or "", outermost(words[0].origin))
+        yield Named(kind, path_of(words[0]) or "", outermost(words[0].origin))
 
 
 def _of(option: Option, kind: str | None, sure: bool = True) -> Named:
-    path = option.value.known if option.value is not None else None
+    path = path_of(option.value) if option.value is not None else None
     return Named(kind, path or "", place_of(option), sure)
 
 
 def _is_file(word: Word | None, *endings: str) -> bool:
-    return word is not None and word.known is not None and word.known.endswith(endings or _ENDINGS)
+    path = path_of(word) if word is not None else None
+    return path is not None and path.endswith(endings or _ENDINGS)
 
 
 def name_of(word: Word) -> str:

@@ -52,8 +52,9 @@ def _directives(script: Script) -> Iterator[Diagnostic]:
     for directive in script.directives:
         place = directive.line
         if directive.misspelt:
-            help = (f"write `{_meant(directive)}` at the start of the line",)
-            yield faults.UNSEEN_DIRECTIVE.at(place, f"`{directive.mark}` is a comment like any other", help=help)
+            help = (f"write `{_meant(directive)}` at the start of the line, or `##` if it is switched off",)
+            told = faults.UNSEEN_DIRECTIVE.at(place, f"`{directive.mark}` is a comment like any other", help=help)
+            yield told._replace(severity=Severity.WARNING)  # some switch an option off in this way
         elif directive.late and directive.scheduler in _STOPPING:
             message = f"`{directive.mark} {directive.option}` stands behind the first command"
             help = ("move it up: the scheduler stops reading there",)

@@ -39,7 +39,11 @@ _OPTIONS = {
     "u": "nounset", "v": "verbose", "x": "xtrace",
 }  # fmt: skip
 #: How a script calls its own folder, or the one in which it was started.
-_HERE = re.compile(r"dirname\b.*(?:\$0|BASH_SOURCE)|\bSLURM_SUBMIT_DIR\b|\bPBS_O_WORKDIR\b|\bPWD\b|\bpwd\b")
+_HERE = re.compile(
+    r"dirname\b.*(?:\$0|\$\{0|BASH_SOURCE)|BASH_SOURCE.*%/\*|\bSLURM_SUBMIT_DIR\b|\bPBS_O_WORKDIR\b|\bPWD\b|\bpwd\b"
+)
+#: What leads from there to a folder above it, twice `dirname` too.
+_ABOVE = re.compile(r"\.\.|dirname\b.*dirname\b")
 Context = tuple[Frame, ...]
 
 #: The file at a path that a script names; None if it is not there.
@@ -392,10 +396,15 @@ def set_arguments(scope: Scope, arguments: tuple[Word, ...], reason: str) -> tup
 def path_of(word: Word) -> str | None:
     """The path that a word is, from the folder of the script or the one in which it runs; None if that is unknown."""
     first, *rest = word.pieces or (None,)
-    if isinstance(first, Unknown) and _HERE.search(first.text) and rest:
+    if isinstance(first, Unknown) and is_here(first) and rest:
         path = Word(word.span, tuple(rest)).known
         return path.lstrip("/") if path is not None and path.startswith("/") else None
     return word.known
+
+
+def is_here(folder: Unknown) -> bool:
+    """Whether a folder is that of the script, or the one in which it was started."""
+    return _HERE.search(folder.text) is not None and _ABOVE.search(folder.text) is None
 
 
 def _forget_arguments(scope: Scope) -> None:

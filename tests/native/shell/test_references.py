@@ -47,6 +47,32 @@ def test_files_are_named_as_what_the_program_reads(line: str, expected: list[tup
     assert references(f"#!/bin/bash\n{line}\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("folder", "path"),
+    [
+        ('$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)', "ds.json"), ("$(dirname $(realpath $0))", "ds.json"),
+        ("${BASH_SOURCE%/*}", "ds.json"), ("$PWD", "ds.json"), ("$SLURM_SUBMIT_DIR", "ds.json"),
+        ("$(dirname $(dirname $0))", None), ('$(cd "$(dirname "$0")/.." && pwd)', None), ("$WORK", None),
+    ],
+)  # fmt: skip
+def test_the_folder_of_the_script_is_known_by_many_names(folder: str, path: str | None) -> None:
+    text = f"#!/bin/bash\nD={folder}\ntorchrun train.py --deepspeed $D/ds.json\n"
+    assert [each[0] for each in references(text)] == ([] if path is None else [path])
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["wget -O ds.json https://example.org", "make_it --out=ds.json", "cp a.json ds.json", "cd work", "pushd $X"],
+)
+def test_a_file_that_is_made_or_lies_elsewhere_is_not_missed(tmp_path: Path, before: str) -> None:
+    (tmp_path / "a.json").write_text('{"zero_optimization": {"stage": 2}}', encoding="utf-8")
+    launch = "torchrun --standalone train.py --deepspeed ds.json --bf16 True --output_dir out"
+    for line, expected in ((before, ""), ("cd .", "PLN073"), ('cd "$(dirname "$0")"', "PLN073")):
+        (tmp_path / "train.sh").write_text(f"#!/bin/bash\n{line}\n{launch}\n", encoding="utf-8")
+        out = planc("lint", "train.sh", cwd=tmp_path).stdout
+        assert expected in out and ("PLN073" in out) == bool(expected)
+
+
 def test_a_file_that_may_be_of_any_program_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "train.sh").write_text("#!/bin/bash\ntorchrun --standalone train.py own.yaml\n", encoding="utf-8")
     (tmp_path / "own.yaml").write_text("colors: [red]\n", encoding="utf-8")
