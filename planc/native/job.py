@@ -102,7 +102,11 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     """The files of a job as one plan."""
     given, files = files, laid_over(files)
     options = options_of(files, beside.options)._replace(versions=_versions(beside.settings, house))
-    files, contents = _apart(files, [content_of(file, options) for file in files])
+    first = [content_of(file, options) for file in files]
+    if options.likely and "transformers" in targets_of(files, first):  # in a script, which has it started
+        options = options._replace(trainer="hf", likely=False)
+        first = [content_of(file, options) for file in files]
+    files, contents = _apart(files, first)
     inside = tuple(file for content in contents for file in content.inside)
     files, contents = (*files, *inside), (*contents, *(content_of(file, options) for file in inside))
     answered = launched.answered(files, options)
@@ -221,10 +225,15 @@ def laid_over(files: Sequence[Recognised]) -> tuple[Recognised, ...]:
 
 
 def options_of(files: Sequence[Recognised], options: Options) -> Options:
-    """The options of a job: who reads a DeepSpeed file is told by the files beside it, unless the command line does."""
+    """The options of a job: who reads a DeepSpeed file is told by the files beside it, unless the command line does.
+
+    A program that accelerate starts may use the Trainer.
+    """
     told = {file.kind.trainer for file in files if file.kind.trainer is not None}
     trainer = next((each for each in ("hf", "accelerate") if each in told), None)  # the Trainer asks accelerate
-    return options if options.trainer is not None else options._replace(trainer=trainer)
+    if options.trainer is not None:
+        return options
+    return options._replace(trainer=trainer, likely=trainer == "accelerate")
 
 
 def _versions(settings: Sequence[str], house: House | None) -> tuple[tuple[str, str], ...]:

@@ -56,12 +56,14 @@ class Options(NamedTuple):
     """What is said beside the files of a job.
 
     trainer: who reads a DeepSpeed file, one of `TRAINERS`; versions: those of consumers that are stated; open: the file
-    at a path that another one names, None if it is not there.
+    at a path that another one names, None if it is not there. likely: `trainer` follows from files beside which another
+    one may read it as well.
     """
 
     trainer: str | None = None
     versions: tuple[tuple[str, str], ...] = ()
     open: Callable[[str, Source], Source | None] | None = None
+    likely: bool = False
 
     def version(self, consumer: str) -> str | None:
         """The version of a consumer; None if nobody states it."""

@@ -64,6 +64,21 @@ def test_a_rendezvous_that_the_command_line_says_as_well_is_no_fault_of_the_file
     assert any("accelerate does not take `rdzv_backend`" in line for line in lint(tmp_path, other, acc_yaml=config))
 
 
+def test_a_trainer_that_accelerate_starts_fills_in_what_accelerate_leaves(tmp_path: Path) -> None:
+    config = (
+        "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\nnum_machines: 1\nnum_processes: 8\n"
+        "deepspeed_config: {deepspeed_config_file: ds.json}\n"
+    )
+    optimizer = '"optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto"}}'
+    text = '{"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto", ' + optimizer + "}"
+    trainer = f"{LAUNCH} sft.py --per_device_train_batch_size 2 --bf16 --output_dir out\n"
+    assert lint(tmp_path, trainer, acc_yaml=config, ds_json=text) == []
+    (found,) = lint(tmp_path, f"{LAUNCH} sft.py\n", acc_yaml=config, ds_json=text)
+    assert "warning[PLN069] nothing resolves `auto` of `optimizer.params.betas` here" in found
+    wrong = text.replace('"stage": 2', '"stage": 2, "sub_group_size": "auto"')
+    assert any("error[PLN069]" in line for line in lint(tmp_path, f"{LAUNCH} sft.py\n", acc_yaml=config, ds_json=wrong))
+
+
 def test_a_launch_with_what_a_sourced_file_sets(tmp_path: Path) -> None:
     script = f"{JOB}source ./env.sh\nsrun accelerate launch --config_file $CONFIG train.py\n"
     (found,) = lint(tmp_path, script, acc_yaml=CONFIG, env_sh="CONFIG=acc.yaml\n")

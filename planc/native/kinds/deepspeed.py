@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.native.keys import Reader, check
 from planc.native.kind import Content, Kind, Options
 from planc.native.kinds._deepspeed_checks import check as settings
@@ -85,7 +88,8 @@ def read(tree: Tree, options: Options) -> Content:
         load_table("deepspeed"), _RESOLVERS[options.trainer], version=version, auto_stops=stops, meant=_MEANT
     )
     norm = root.find("optimizer", "params", "max_grad_norm")  # of which the settings tell more
-    sayer.report(*(found for found in check(root, reader) if norm is None or found.primary.span != norm.key.span))
+    known = _keys(root, reader, options)
+    sayer.report(*(found for found in known if norm is None or found.primary.span != norm.key.span))
     sayer.report(*settings(root, options.trainer))
     say(root, sayer)
     if options.trainer in (None, "deepspeed"):
@@ -93,6 +97,13 @@ def read(tree: Tree, options: Options) -> Content:
         if root.find("gradient_clipping") is None and version is None:  # earlier releases do not clip
             sayer.assume("optimizer.clip", "1", root.span._replace(end=root.span.start + 1), "gradient_clipping")
     return sayer.content()
+
+
+def _keys(root: Map, reader: Reader, options: Options) -> Iterator[Diagnostic]:
+    """What is wrong with the keys; an `auto` that the Trainer fills in is no sure fault where it may be the reader."""
+    sure = set(check(root, reader._replace(resolvers=_RESOLVERS["hf"]))) if options.likely else None
+    for found in check(root, reader):
+        yield found if sure is None or found in sure else found._replace(severity=Severity.WARNING)
 
 
 def reader_of(resolvers: tuple[str, ...], version: str | None, auto_stops: bool = False) -> Reader:
