@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planc.diagnostics.diagnostic import Diagnostic
 from planc.plan import faults
+from planc.plan.evaluate import VERSION
 from planc.source import Source, Span
 from planc.syntax import nodes
 from planc.syntax.parse import parse_value
@@ -25,10 +26,20 @@ def overrides(texts: tuple[str, ...]) -> tuple[tuple[nodes.Body, ...], tuple[Dia
             help = ("write it as in `--set parallel.tensor=4`",)
             diagnostics.append(faults.MISPLACED.at(span, "`--set` takes a path and a value", help=help))
             continue
-        value, found = parse_value(source, len(path) + 1)
+        version = _bare_version(source, names, len(path) + 1)
+        value, found = (version, ()) if version is not None else parse_value(source, len(path) + 1)
         diagnostics.extend(found)
         bodies.append(_body(source, names, value))
     return tuple(bodies), tuple(diagnostics)
+
+
+def _bare_version(source: Source, names: list[nodes.Name], start: int) -> nodes.String | None:
+    """A version without the quotes that a shell takes away: `--set versions.torch=2.9.1`."""
+    text = source.text[start:].strip()
+    if names[0].text != "versions" or VERSION.fullmatch(text) is None:
+        return None
+    at = source.text.index(text, start)
+    return nodes.String(Span(source, at, at + len(text)), text)
 
 
 def _names(source: Source, path: str) -> list[nodes.Name] | None:
