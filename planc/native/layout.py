@@ -40,10 +40,13 @@ class Layout(NamedTuple):
 
     def last_line(self, comment: Span) -> int:
         """The line on which the entry after a comment ends: with all that is in it, of a table up to the next one; in a
-        text of lines the next line.
+        text of lines the next line, with those that go on behind a backslash: no comment stands between them.
         """
         if not self.tree.roots:
-            return self._next_line(comment)
+            line = self._next_line(comment)
+            while self.tree.source.line(line).endswith("\\"):
+                line += 1
+            return line
         following = [each for root in self.tree.roots for each in _entries(root) if comment.end <= each.start]
         if not following:
             return comment.line

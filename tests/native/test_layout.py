@@ -84,6 +84,8 @@ ALLOW = "# planc: allow x-y -- why"
         ("text", f"{ALLOW}\n\n# x\na slots=8", (1, 4)),
         ("text", f"a slots=8\n{ALLOW}\n\n", (2, 2)),
         ("text", f"a slots=8 {ALLOW}\nb slots=8\n", (1, 1)),
+        ("text", f"{ALLOW}\ntorchrun \\\n  --nnodes=2 \\\r\n  train.py\nwait\n", (1, 4)),
+        ("text", f"{ALLOW}\ntorchrun \\", (1, 2)),
     ],
 )
 def test_lines(form: str, text: str, expected: tuple[int, int]) -> None:
