@@ -43,8 +43,8 @@ class Layout(NamedTuple):
         text of lines the next line, with those that go on behind a backslash: no comment stands between them.
         """
         if not self.tree.roots:
-            line = self._next_line(comment)
-            while self.tree.source.line(line).endswith("\\"):
+            line, last = self._next_line(comment), self._position(len(self.tree.source.text))
+            while line < last and self.tree.source.line(line).endswith("\\"):
                 line += 1
             return line
         following = [each for root in self.tree.roots for each in _entries(root) if comment.end <= each.start]
