@@ -174,3 +174,31 @@ def test_a_launcher_that_a_trainer_does_without_is_told() -> None:
     plan = imported(run_sh=f"#!/bin/bash\ntorchrun --nproc_per_node 8 --nnodes 1 -m torchtitan.train {flags}\n")
     assert [target for target, _ in plan.refused] == ["torchrun"]
     assert "emit = [torchtitan]" in lines(plan)
+
+
+def test_nodes_that_the_plan_has_are_not_listed_and_a_card_by_name_is() -> None:
+    head = "#!/bin/bash\n#SBATCH -N 2\n#SBATCH --ntasks-per-node=1\n"
+    launch = "srun torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint $HEAD:29500 train.py\n"
+    assert left(imported(train_sbatch=f"{head}#SBATCH --gres=gpu:8\n{launch}")) == []
+    assert left(imported(train_sbatch=f"{head}#SBATCH --gres=gpu:h100:8\n{launch}")) == [
+        ("#SBATCH --gres", "gpu:h100:8")
+    ]
+    other = launch.replace("--nnodes 2", "--nnodes 4")
+    assert ("#SBATCH -N", "2") in left(imported(train_sbatch=f"{head}#SBATCH --gres=gpu:8\n{other}"))
+
+
+def test_what_llama_factory_hands_to_torchrun_is_taken_from_variables() -> None:
+    arguments = "stage: sft\ndo_train: true\nfinetuning_type: full\nmodel_name_or_path: m\ntemplate: llama3\n"
+    command = "llamafactory-cli train sft.yaml\n"
+    plan = imported(run_sh=f"FORCE_TORCHRUN=1 NNODES=2 NPROC_PER_NODE=8 NODE_RANK=0 {command}", sft_yaml=arguments)
+    assert {"nodes = 2", "gpus_per_node = 8"} <= {*lines(plan)}
+    assert {("FORCE_TORCHRUN", "1"), ("NODE_RANK", "0")} <= {*left(plan)}
+    assert not {"NNODES", "NPROC_PER_NODE"} & {key for key, _ in left(plan)}
+    plan = imported(run_sh=f"NNODES=$COUNT NPROC_PER_NODE=${{CARDS:-8}} {command}", sft_yaml=arguments)
+    assert not {"nodes = 2", "gpus_per_node = 8"} & {*lines(plan)}
+    assert {("NNODES", "$COUNT"), ("NPROC_PER_NODE", "${CARDS:-8}")} <= {*left(plan)}
+
+
+def test_a_length_of_torchtitan_that_the_schedule_takes_is_not_said_to_be_left_out() -> None:
+    text = "[model]\nname = 'llama3'\n[lr_scheduler]\nwarmup_steps = 2\n[training]\nsteps = 9\nlocal_batch_size = 1\n"
+    assert "total = 9 steps  # follows from `steps` of llama3.toml" in lines(imported(llama3_toml=text))

@@ -32,6 +32,9 @@ _SHORT = {
 #: Options of sbatch that follow from the plan.
 _OWNED = ("gres", "job-name", "nodes", "ntasks", "output", "error", "time")
 
+#: Options with values that the target writes for every job.
+_PLAIN = (("exclusive", ""), ("ntasks-per-node", "1"))
+
 #: Options by which the ranks of a job meet: scripts of planc see to that themselves.
 _MEETING = frozenset((
     "nnodes", "num_machines", "num_nodes", "node_rank", "machine_rank", "rdzv_backend", "rdzv_endpoint", "rdzv_id",
@@ -47,7 +50,7 @@ _QUIET = frozenset((
 ))  # fmt: skip
 
 _ACTIVATE = re.compile(r"(?!~)(.+)/bin/activate")
-_CARDS = re.compile(r"(?:gpu:)?(?:[A-Za-z][\w.-]*:)?(\d{1,4})")
+_CARDS = re.compile(r"(?:gpu:)?(\d{1,4})")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
@@ -270,14 +273,19 @@ def _directive(directive: Directive, sayer: Sayer) -> None:
         sayer.use(entry)
     elif name in ("output", "error") and value and "/" not in value and is_bare(value):
         sayer.say(f"launch.slurm.{name}", entry, quoted(value))
-    elif _is_of_cards(name, value, sayer) or (name, value) in (("exclusive", ""), ("ntasks-per-node", "1")):
+    elif _is_of_cards(name, value, sayer) or _is_of_nodes(name, value, sayer) or (name, value) in _PLAIN:
         sayer.use(entry)
     elif name not in _OWNED and ((name in VALUED and is_bare(value)) or (name in FLAGS and not value)):
         sayer.say(f"launch.slurm.{name}", entry, quoted(value))
 
 
+def _is_of_nodes(name: str, value: str, sayer: Sayer) -> bool:
+    """Whether an option asks for as many nodes as is said otherwise."""
+    return name == "nodes" and any(each.path == "cluster.nodes" and each.text == value for each in sayer.content().said)
+
+
 def _is_of_cards(name: str, value: str, sayer: Sayer) -> bool:
-    """Whether an option asks for as many cards as each node has ranks, as the target does."""
+    """Whether an option asks for as many cards as each node has ranks, as the target does, and for none by name."""
     match = _CARDS.fullmatch(value) if name in ("gres", "gpus-per-node") else None
     ranks = {each.text for each in sayer.content().said if each.path == "cluster.gpus_per_node"}
     return match is not None and (name != "gres" or value.startswith("gpu")) and match[1] in ranks

@@ -1,4 +1,6 @@
-"""Command lines of tools that start the training themselves: what they say over the file that the tool reads."""
+"""Command lines of tools that start the training themselves: what they say over the file that the tool reads, and for
+which machines.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,44 @@ from collections.abc import Iterator
 from planc.native.kind import Options, Said
 from planc.native.kinds import _references, load_kind
 from planc.native.kinds._options import entry_of
+from planc.native.saying import Sayer
 from planc.native.shell.embedded import outermost
-from planc.native.shell.model import Script
+from planc.native.shell.model import Command, Script
 from planc.native.shell.options import parameters
 from planc.native.shell.values import Word
 from planc.native.tree import PLACEHOLDER, Entry, Map, Scalar, Tree
+
+#: Variables that LLaMA-Factory hands on to torchrun (`launch` of llamafactory.launcher), by fields of a plan.
+_MACHINES = {"NNODES": "cluster.nodes", "NPROC_PER_NODE": "cluster.gpus_per_node"}
+
+
+def machines(script: Script, sayer: Sayer) -> None:
+    """The machines of the only command of LLaMA-Factory, which it has from variables; others of these are stated."""
+    commands = [command for command in script.commands if any(_references.tools(_only(script, command)))]
+    if len(commands) != 1 or commands[0].context:
+        return
+    (words,) = _references.tools(_only(script, commands[0]))
+    is_of_torchrun = _references.TOOLS[_references.name_of(words[0])] == "llama-factory"
+    for each in commands[0].environment:
+        if each.value is None:
+            continue
+        place, value = outermost(each.span), outermost(each.value.span)
+        entry = Entry(place, Scalar(place, each.name), Scalar(value, value.text))
+        sayer.state(entry)
+        path = _MACHINES.get(each.name) if is_of_torchrun else None
+        count = _count(each.value)
+        if path is not None and count:
+            sayer.say(path, entry, str(count))
+
+
+def _count(word: Word) -> int | None:
+    """The number of a variable, unless the environment may have another."""
+    text = word.known if not word.default_of else None
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 6 else None
+
+
+def _only(script: Script, command: Command) -> Script:
+    return script._replace(commands=(command,))
 
 
 def overrides(script: Script, options: Options) -> Iterator[Said]:

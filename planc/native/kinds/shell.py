@@ -91,6 +91,7 @@ def _content(
         elif alone is not None:
             _programs.tell(alone, sayer, options)
             _script_says.of_launch(alone, sayer)
+        _tool_lines.machines(script, sayer)
         _script_says.say(script, by_srun, sayer)
         content = sayer.content()
         return content._replace(said=(*content.said, *_tool_lines.overrides(script, options)))

@@ -250,7 +250,7 @@ def _schedule(root: Map, sayer: Sayer) -> None:
     total, steps = root.find("lr_scheduler", "total_steps"), root.find("training", "steps")
     sayer.say("schedule.total", total, unit="steps")
     if total is None and steps is not None and whole(steps) is not None:
-        sayer.assume("schedule.total", f"{whole(steps)} steps", steps.value.span, steps.name)
+        sayer.assume("schedule.total", f"{whole(steps)} steps", steps.span, steps.name)
     least, rate = root.value("lr_scheduler", "min_lr_factor"), root.value("optimizer", "lr")
     if isinstance(least, (int, float)) and isinstance(rate, (int, float)) and not isinstance(least, bool):
         sayer.say("schedule.minimum", root.find("lr_scheduler", "min_lr_factor"), number(float(f"{least * rate:.12g}")))
