@@ -295,6 +295,8 @@ def _old(node: Map, entry: Entry, key: Key, reader: Reader, path: tuple[str, ...
                 entry.key.span, message, "which of the two?", related=related, help=("remove the old one",)
             )
             return
+        if reader.version is not None and precedes(reader.version, reader.table.version):
+            return  # that release may not have the new name
         message = f"`{entry.name}` has another name in {reader.consumer}"
         found = faults.RENAMED_KEY.at(entry.key.span, message, help=(f"write `{successor}`",))
         value = entry.value.value if isinstance(entry.value, Scalar) else None

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from planc.commands.files import Files
 from planc.diagnostics.diagnostic import Diagnostic, Severity
-from planc.native.job import judge
+from planc.native.job import ALONE, judge
 from planc.native.kind import Recognised
 from tests.native.judging import found_in, loud, plan_text, recognised, with_other_values
 
@@ -187,3 +188,12 @@ def test_no_value_stops_planc() -> None:
             found_in("args.json", changed, "transformers")
         except Exception as error:
             raise AssertionError(what) from error
+
+
+@pytest.mark.parametrize(("version", "told"), [("4.46.0", []), ("5.23.0", [("PLN065", "gradient_checkpointing")])])
+def test_a_new_name_is_asked_for_of_a_release_that_has_it(version: str, told: list[tuple[str, str]]) -> None:
+    file = recognised("args.json", json.dumps(GOOD))
+    assert isinstance(file, Recognised)
+    beside = ALONE._replace(settings=(f"versions.transformers={version}",))
+    found = judge((file,), Files().load, beside).diagnostics
+    assert [(each.code, each.primary.span.text.strip('"')) for each in found] == told
