@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from planc.diagnostics.diagnostic import Diagnostic
+from planc.diagnostics.diagnostic import Diagnostic, Severity
 from planc.native import faults
 from planc.native.keys import Reader, check
 from planc.native.kind import OF_THE_PROGRAM, Content, Kind, Options, Recognised
@@ -39,6 +39,9 @@ _MARKS = (*(name for name in GROUPS if name != JOB), "batch/v1")
 
 #: Characters of a name of a variable; a longer one is none that anybody reads.
 _LONGEST = 200
+
+#: Numbers of processes as texts, which earlier releases of the Kubeflow trainer take (an IntOrString).
+_TEXTS = ("auto", "cpu", "gpu")
 
 #: The name of an object, which the plan has as well.
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?")
@@ -117,7 +120,8 @@ def _judged(kind: str, root: Map) -> Iterator[Diagnostic]:
     """Everything that is wrong with one object."""
     yield from checks.check_version(kind, root)
     table = "trainingruntime" if kind in RUNTIMES else kind.lower()
-    yield from _keys(root if kind != JOB else root.map("spec"), table, kind)
+    for found in _keys(root if kind != JOB else root.map("spec"), table, kind):
+        yield _of_release(found, root) if kind == TRAINJOB else found
     pods = pods_of(kind, root)
     if kind in (JOBSET, *RUNTIMES):
         path = ("spec", "replicatedJobs") if kind == JOBSET else ("spec", "template", "spec", "replicatedJobs")
@@ -141,6 +145,18 @@ def _judged(kind: str, root: Map) -> Iterator[Diagnostic]:
         yield from checks.check_trainjob(root)
         trainer = root.map("spec", "trainer")
         yield from _commands(kind, trainer) if trainer is not None else ()
+
+
+def _of_release(found: Diagnostic, root: Map) -> Diagnostic:
+    """A fault of a key; what releases of the trainer refuse of which earlier ones had the same version is no error."""
+    entry = root.find("spec", "trainer", "numProcPerNode")
+    value = root.value("spec", "trainer", "numProcPerNode")
+    if entry is None or found.primary.span != entry.value.span or found.code != faults.WRONG_VALUE.code:
+        return found
+    if not isinstance(value, str) or not (value in _TEXTS or value.isdigit()):
+        return found
+    label = found.primary._replace(text="refused by the newest releases of the Kubeflow trainer alone")
+    return found._replace(severity=Severity.WARNING, primary=label)
 
 
 def _commands(kind: str, container: Map) -> Iterator[Diagnostic]:

@@ -345,3 +345,13 @@ def test_a_configuration_that_a_container_writes_is_one_of_the_job() -> None:
     text = "\n        - sh\n        - -c\n        - |\n" + "".join(f"          {line}\n" for line in lines)
     (found,) = found_in("job.yaml", command(text))
     assert (found.code, found.primary.span.text) == ("PLN071", '"train_micro_batch_size_per_gpu": 8')
+
+
+@pytest.mark.parametrize(
+    ("written", "severity"), [("auto", Severity.WARNING), ('"8"', Severity.WARNING), ("many", Severity.ERROR)]
+)
+def test_a_number_of_processes_that_earlier_releases_take_as_a_text_is_no_error(
+    written: str, severity: Severity
+) -> None:
+    found = found_in("job.yaml", TRAINJOB.replace("numProcPerNode: 8", f"numProcPerNode: {written}"))
+    assert [each.severity for each in found if each.code == "PLN063"] == [severity]
