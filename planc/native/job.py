@@ -9,7 +9,7 @@ from planc.compiler import Skipped, by_rules
 from planc.diagnostics.diagnostic import Diagnostic, in_order
 from planc.facts.engine import engines
 from planc.facts.facts import Facts
-from planc.native import capacity, faults, held, keys, launched, together
+from planc.native import capacity, faults, held, keys, launched, together, wrapping
 from planc.native.composing import Composed, Parts, compose
 from planc.native.kind import Content, Kind, Options, Recognised, Said
 from planc.native.kinds import kind_names, load_kind
@@ -129,6 +129,7 @@ def read(files: Sequence[Recognised], load: Load, beside: Beside = ALONE, house:
     found.extend(_against_cluster(said, load, beside, targets))
     formats = {file.tree.source: _format(file) for file in (*given, *inside)}
     way = Way(composed, formats, given[0].tree.source)
+    found.extend(each for plan in resolved.plans[:1] for each in wrapping.check(files, plan, way.span))
     found = list(dict.fromkeys(map(outside, found)))
     # What a kind has said of a value, the language need not say again.
     told = [each.primary.span for each in found]

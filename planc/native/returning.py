@@ -17,6 +17,9 @@ _FLAGS = ("true", "false")
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _SETTING = re.compile(r"(?:[\w.]+\.)?(\w+) = (.+)")
 
+#: A text without anything that a format would write in another way.
+_TEXT = re.compile(r'"([A-Za-z][\w-]*)"')
+
 #: An option of a command line.
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
 
@@ -50,7 +53,8 @@ class Way:
         near = self._near(found)
         fixes = [self._fix(fix, near) for fix in found.fixes]
         primary = self._label(found.primary, near)
-        related = [label for each in found.related if (label := self._label(each, near)).span != primary.span]
+        shown = (each for each in found.related if self._is_written(each.span))
+        related = [label for each in shown if (label := self._label(each, near)).span != primary.span]
         return found._replace(
             message=self._words(found.message, near),
             primary=primary,
@@ -79,6 +83,12 @@ class Way:
             within = self._composed.said_within(span)
             return within.said.entry if within is not None else Span(self._home, 0, 0)
         return at.said.value if at.value <= span.start and span.end <= at.end else at.said.entry
+
+    def _is_written(self, span: Span) -> bool:
+        """Whether somebody wrote what stands at a place; of the composed text much is said beside the files."""
+        if span.source is not self._composed.source:
+            return True
+        return self._composed.said_at(span) is not None or self._composed.said_within(span) is not None
 
     def _label(self, label: Label, near: Mapping[str, Said]) -> Label:
         text = self._words(label.text, near)
@@ -177,5 +187,9 @@ def as_written(said: Said, text: str) -> str | None:
     if unit and said.value.text == number:
         other, _, own = text.partition(" ")
         return other if own == unit and _NUMBER.fullmatch(other) else None
+    old, new = _TEXT.fullmatch(said.text), _TEXT.fullmatch(text)
+    if old is not None and new is not None:
+        own = said.value.text
+        return own.replace(old[1], new[1]) if own.strip("\"'") == old[1] else None
     is_flag = said.text in _FLAGS and text in _FLAGS
     return text if said.plain and (is_flag or _NUMBER.fullmatch(text)) else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planc.diagnostics.names import slip
+
 #: Class of the repeated layer by Hugging Face `model_type` (transformers 5.23, `_no_split_modules` of the models).
 LAYER_CLASSES: dict[str, str] = {
     "bloom": "BloomBlock", "cohere": "CohereDecoderLayer", "cohere2": "Cohere2DecoderLayer", "dbrx": "DbrxBlock",
@@ -34,3 +36,10 @@ def nearest_family(name: str) -> str | None:
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name.lower(), LAYER_CLASSES, 1, 0.8)), None)
+
+
+def is_of_another(name: str, own: str) -> bool:
+    """Whether a class is surely not that of a family's layer: that of another family, or its own with a slip."""
+    if name == own:
+        return False
+    return name.lower() in {known.lower() for known in LAYER_CLASSES.values()} or slip(name, (own,)) is not None

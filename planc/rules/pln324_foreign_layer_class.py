@@ -46,21 +46,21 @@ from collections.abc import Iterator
 
 from planc.diagnostics.diagnostic import Diagnostic, Edit, Fix, Label, Severity
 from planc.facts.facts import Facts
-from planc.plan.families import LAYER_CLASSES
+from planc.plan.families import LAYER_CLASSES, is_of_another
 from planc.plan.model import Origin, Plan
 from planc.rules._places import related
 from planc.rules.rule import Rule
 
 
 def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
-    """A class that another family has, or this one in other letters."""
+    """A class that another family has, or this one in other letters or with a slip."""
     own = LAYER_CLASSES.get(facts["model.family"])
     for choice in plan.targets:
         if choice.name != "accelerate" or own is None or "layer_class" not in choice.options:
             continue
         located = choice.options["layer_class"]
         names = located.value.split(",") if isinstance(located.value, str) else []
-        wrong = next((name for each in names if _is_of_another(name := each.strip(), own)), None)
+        wrong = next((name for each in names if is_of_another(name := each.strip(), own)), None)
         if wrong is None or located.origin is Origin.DEFAULTED:
             continue
         edit = Edit(located.span, f'"{own}"')
@@ -71,11 +71,6 @@ def check(plan: Plan, facts: Facts) -> Iterator[Diagnostic]:
             help=(f'use `layer_class = "{own}"`',),
             fixes=(Fix(f'write `layer_class = "{own}"`', (edit,), safe=False),) if len(names) == 1 else (),
         )
-
-
-def _is_of_another(name: str, own: str) -> bool:
-    """Whether the name is not that of the layer, but of a known one, capitals aside."""
-    return name != own and name.lower() in {known.lower() for known in LAYER_CLASSES.values()}
 
 
 RULE = Rule(Severity.ERROR, "plan", check, ("model.family",))
