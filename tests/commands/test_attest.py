@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -549,14 +550,24 @@ def test_lint_loads_none_of_it() -> None:
     assert outcome.stdout.splitlines()[-1] == "[]"
 
 
+def wait_until_open(process: int, path: Path) -> None:
+    """Until a process reads a file; how long it takes to start is for the load of the machine to say."""
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends:
+        with contextlib.suppress(OSError):
+            if any(each.resolve() == path for each in Path(f"/proc/{process}/fd").iterdir()):
+                return
+        time.sleep(0.05)
+
+
 def test_a_run_that_is_killed_leaves_no_half_record(folder: Path) -> None:
     with open(folder / "ckpt" / "large", "wb") as file:
         file.truncate(64 << 30)  # of zeros that take no room, and minutes to hash
     call = started("attest", "run.plan", "--checkpoint", "ckpt", "-o", "record.json")
     with subprocess.Popen(call, env=environment(), cwd=folder, stderr=subprocess.PIPE) as process:
-        time.sleep(2)
+        wait_until_open(process.pid, folder / "ckpt" / "large")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(timeout=60) == 130
     assert not [path.name for path in folder.iterdir() if "record.json" in path.name]
 
 
