@@ -153,7 +153,7 @@ class _Lacking:
         for each in self._of(path, word, fields):
             self.found.append(each)
             by_name.setdefault(each.text.partition(" ")[0], []).append(each)
-        return map(_line, by_name.values())
+        return (_line(marks, self._words.get(".".join((*path, name)))) for name, marks in by_name.items())
 
     def _of(self, path: tuple[str, ...], word: str | None, fields: tuple[str, ...]) -> Iterator[Missing]:
         at = ".".join(path)
@@ -233,8 +233,11 @@ def _by_default(path: str, hidden: bool) -> str:
     return f"{reason}; `{default}` if it is left out" if isinstance(default, (int, float, str)) else reason
 
 
-def _line(marks: Sequence[Missing]) -> str:
-    """The comment that stands in the plan for what lacks in one place: a section with all its fields."""
+def _line(marks: Sequence[Missing], word: str | None) -> str:
+    """The comment that stands in the plan for what lacks in one place: a section with all its fields.
+
+    word: which one it is, where the plan says that in a line without any field.
+    """
     parts = [each.reason.split("; ") for each in marks]
     is_head = [len(marks) == 1 or " {" not in each.text for each in marks]
     reasons = dict.fromkeys(
@@ -248,8 +251,10 @@ def _line(marks: Sequence[Missing]) -> str:
     name = marks[0].text.partition(" ")[0]
     heads = [each.text for each in marks if not each.text.startswith(f"{name} {{")]
     inner = [each.text[len(name) + 3 : -2] for each in marks if each.text.startswith(f"{name} {{")]
-    text = " ".join((heads[0] if heads else name, *((f"{{ {'  '.join(inner)} }}",) if inner else ())))
-    return f"{text}  # {'; '.join(reasons)}"
+    start = heads[0] if heads else name if word is None else f"{name} = {word}"
+    text = " ".join((start, *((f"{{ {'  '.join(inner)} }}",) if inner else ())))
+    place = () if heads or word is None else (f"in place of `{start}`",)
+    return f"{text}  # {'; '.join((*place, *reasons))}"
 
 
 def _text_of(names: Sequence[str]) -> str:

@@ -150,6 +150,19 @@ def test_a_section_that_lacks_several_fields_is_one_line() -> None:
     assert "# optimizer = ... { learning_rate = ... }  # no file says it; `adamw` if it is left out; gpt-neox" in text
 
 
+def test_a_word_that_lacks_its_fields_says_in_place_of_what() -> None:
+    trainer = (
+        "output_dir: out\nper_device_train_batch_size: 4\nbf16: true\nlr_scheduler_type: cosine\ndeepspeed: ds.json\n"
+    )
+    text = plan_of(
+        job_of({"args.yaml": trainer, "ds.json": '{"zero_optimization": {"stage": 2}}'}), "imported", load
+    ).text
+    mark = (
+        "# schedule = cosine { warmup = ... }  # in place of `schedule = cosine`; no file says it; deepspeed needs it"
+    )
+    assert mark in (text or "") and "  schedule = cosine\n" in (text or "")
+
+
 def test_the_hosts_of_a_hostfile_are_those_of_its_launcher() -> None:
     text = plan_of(job_of({"hostfile": "n1 slots=8\nn2 slots=8\n"}), "imported", load).text or ""
     assert 'emit = [deepspeed-launcher { hosts = ["n1", "n2"] }]' in text

@@ -395,6 +395,8 @@ def test_a_broken_file_is_told_of_where_it_looks_like_a_known_one(lint_here: Lin
     put(tmp_path, a__toml=BROKEN_TOML, b__toml="[tool\nname = 1\n", c__json='{"model_type": "llama",,}')
     ran = lint_here(".")
     assert ran.codes() == ["PLN060", "PLN060"]
+    (tmp_path / "job.yaml").write_text("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\n spec: {}\n", encoding="utf-8")
+    assert lint_here(".").codes() == ["PLN060", "PLN060", "PLN060"]
     assert "a.toml:5:10" in ran.out
     assert "c.json" in ran.out
     assert lint_here("b.toml").codes() == ["PLN060"]  # named, it is broken whatever it is

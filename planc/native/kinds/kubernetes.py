@@ -35,7 +35,8 @@ from planc.native.tables import load_table
 from planc.native.tree import Entry, Map, Scalar, Tree
 from planc.source import Span
 
-_MARKS = (*(name for name in GROUPS if name != JOB), "batch/v1")
+#: A broken file is told of if it has two of these: the kind and its group.
+_MARKS = (*(name for name in GROUPS if name != JOB), "kubeflow.org", "jobset.x-k8s.io", "batch/v1")
 
 #: Characters of a name of a variable; a longer one is none that anybody reads.
 _LONGEST = 200
