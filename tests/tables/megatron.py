@@ -107,7 +107,8 @@ def table(root: Path, scripts: Path | None, older: list[Path]) -> Row:
             if name in rows:
                 rows[name]["renamed"] = successor
     for name, words in _REMOVED_WORDS.items():
-        keys[name]["removed_words"] = {word: {} for word in words}
+        if name in keys:
+            keys[name]["removed_words"] = {word: {} for word in words}
     for name in _IDLE:
         if name in keys:
             keys[name]["deprecated"] = "it has no effect"
