@@ -5,8 +5,9 @@ A setting that no flag has is that of the TOML file, or of the function that mak
 
 from __future__ import annotations
 
+from planc.native.kinds import _torchtitan_flavors as flavors
 from planc.native.kinds._torchtitan_line import Flags
-from planc.native.saying import Sayer, number, quoted, whole
+from planc.native.saying import Sayer, number, whole
 from planc.native.shell.embedded import outermost
 from planc.native.tree import Entry, Scalar
 from planc.targets._torchtitan_models import CONFIGS, FLAVORS, Config
@@ -35,13 +36,6 @@ _VALUES = (
 )  # fmt: skip
 
 _ADAMW = "optimizer.param_groups.0.optimizer_kwargs"
-
-#: Fields of the model by those of a flavor.
-_SIZES = (
-    ("layers", "model.layers"), ("hidden", "model.hidden"), ("heads", "model.heads"), ("kv_heads", "model.kv_heads"),
-    ("head_dim", "model.head_dim"), ("vocab", "model.vocab"), ("experts", "model.experts.count"),
-    ("top_k", "model.experts.top_k"), ("expert_ffn", "model.experts.ffn"),
-)  # fmt: skip
 
 #: What a configuration leaves unknown, whichever flags are given.
 _WITHHELD = ("parallel", "shard", "batch", "offload", "context", "recompute", "precision")
@@ -235,18 +229,8 @@ def _model(teller: _Teller) -> None:
         return
     _precision(teller, config, entry)
     flavor = FLAVORS[(config.module, config.flavor)]
-    if config.module not in ("llama3", "qwen3"):  # the others have latent attention, or windows
-        return
-    for field, path in _SIZES:
-        value = getattr(flavor, field)
-        if value:
-            teller.say(path, entry, str(value))
-    teller.say("model.ffn", entry, str(flavor.ffn or flavor.expert_ffn))
-    teller.say("model.tied", entry, "true" if flavor.tied else "false")
-    teller.say("model.family", teller.find("module"), quoted("llama" if module == "llama3" else config.module))
-    if config.module == "qwen3":
-        teller.say("model.attention", entry, "full")
-        teller.say("model.attention.qk_norm", entry, "head")
+    if flavors.is_plain(module):
+        flavors.say(teller.say, flavor, config.module, entry, teller.find("module"))
 
 
 def _precision(teller: _Teller, config: Config, entry: Entry) -> None:

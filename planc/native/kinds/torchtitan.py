@@ -9,7 +9,8 @@ from planc.native import faults
 from planc.native.keys import Reader, check, folded
 from planc.native.kind import Content, Kind, Options
 from planc.native.kinds import _torchtitan_faults as trainer
-from planc.native.saying import Sayer, number, quoted, whole
+from planc.native.kinds import _torchtitan_flavors as flavors
+from planc.native.saying import Sayer, number, whole
 from planc.native.tables import load_table
 from planc.native.tree import Entry, Map, Tree
 from planc.source import Span
@@ -30,13 +31,6 @@ _WITHHELD = (
 
 _SCHEDULES = {"1f1b": "1f1b", "interleaved1f1b": "interleaved"}
 _CONTEXTS = {"allgather": "all-gather", "alltoall": "ring"}
-
-#: Fields of the model by those of a flavor.
-_FIELDS = (
-    ("layers", "model.layers"), ("hidden", "model.hidden"), ("heads", "model.heads"), ("kv_heads", "model.kv_heads"),
-    ("head_dim", "model.head_dim"), ("vocab", "model.vocab"), ("experts", "model.experts.count"),
-    ("top_k", "model.experts.top_k"), ("expert_ffn", "model.experts.ffn"),
-)  # fmt: skip
 
 
 def recognise(tree: Tree) -> int:
@@ -298,18 +292,9 @@ def _model(root: Map, sizes: trainer.Degrees, sayer: Sayer) -> None:
     """The sizes of a flavor, where they are all that the language needs: not of latent attention or windows."""
     name, entry = root.value("model", "name"), root.find("model", "flavor")
     flavor = FLAVORS.get((str(name), str(root.value("model", "flavor"))))
-    if flavor is None or name not in ("llama3", "qwen3") or entry is None:
+    if flavor is None or not flavors.is_plain(name) or entry is None:
         return
-    for field, path in _FIELDS:
-        value = getattr(flavor, field)
-        if value:
-            sayer.say(path, entry, str(value))
-    sayer.say("model.ffn", entry, str(flavor.ffn or flavor.expert_ffn))
-    sayer.say("model.tied", entry, "true" if flavor.tied else "false")
-    sayer.say("model.family", root.find("model", "name"), quoted("llama" if name == "llama3" else name))
-    if name == "qwen3":
-        sayer.say("model.attention", entry, "full")
-        sayer.say("model.attention.qk_norm", entry, "head")
+    flavors.say(sayer.say, flavor, str(name), entry, root.find("model", "name"))
     if flavor.experts and sizes.expert == 1 and 1 < sizes.tensor:
         tensor = trainer.degree(root, "tensor")
         if tensor is not None:
