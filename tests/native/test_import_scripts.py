@@ -23,8 +23,8 @@ SBATCH = """\
 #SBATCH --exclusive
 set -euo pipefail
 module load cuda/12.4 nccl
-source /work/venv/bin/activate
-cd /work/code
+source /srv/venv/bin/activate
+cd /srv/code
 export NCCL_DEBUG=INFO
 export MASTER_ADDR=$(scontrol show hostnames | head -n 1)
 export WANDB_PROJECT=$USER-runs
@@ -56,13 +56,13 @@ def test_a_job_of_slurm() -> None:
     plan = imported(train_sbatch=SBATCH, ds_json=DEEPSPEED)
     for line in (
         "nodes = 4", "gpus_per_node = 8", 'script = "train.py"', 'args = ["--model_name_or_path", "my/model"]',
-        "walltime = 86400 s", "restarts = 2", 'venv = "/work/venv"', 'modules = ["cuda/12.4", "nccl"]',
+        "walltime = 86400 s", "restarts = 2", 'venv = "/srv/venv"', 'modules = ["cuda/12.4", "nccl"]',
         'NCCL_DEBUG = "INFO"', 'partition = "gpu"', 'account = "proj42"', 'qos = "high"', "micro = 4",
         "emit = [deepspeed { trainer = hf }, transformers { backend = deepspeed }, slurm]",
     ):  # fmt: skip
         assert line in lines(plan), plan.text
     assert left(plan) == [
-        ("--run_name", '"$RUN"'), ("--cpus-per-task", "48"), ("cd", "/work/code"), ("WANDB_PROJECT", "$USER-runs"),
+        ("--run_name", '"$RUN"'), ("--cpus-per-task", "48"), ("cd", "/srv/code"), ("WANDB_PROJECT", "$USER-runs"),
         ("#SBATCH --cpus-per-task", "48"), ("#SBATCH --output", "logs/%x-%j.out"),
     ]  # fmt: skip
     assert unmarked(plan) == []
