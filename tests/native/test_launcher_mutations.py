@@ -6,9 +6,7 @@ their harm.
 
 from __future__ import annotations
 
-import logging
 import shlex
-from collections.abc import Iterator
 
 import pytest
 
@@ -38,15 +36,7 @@ KNOWN = (
     ("deepspeed --hostfile=hosts --include=one@two:8 train.py", True),
 )  # fmt: skip
 
-pytestmark = [pytest.mark.consumer, needs("torch", "accelerate", "deepspeed")]
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Launchers that keep their warnings to themselves."""
-    logging.disable(logging.ERROR)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = [pytest.mark.usefixtures("quiet"), pytest.mark.consumer, needs("torch", "accelerate", "deepspeed")]
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -28,13 +26,7 @@ KNOWN: tuple[tuple[dict[str, Any], bool], ...] = (
     ({"logging_steps": 0, "logging_strategy": "no"}, False), ({"logging_steps": 2.5}, True),
 )  # fmt: skip
 
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """A consumer that keeps its warnings to itself."""
-    logging.disable(logging.ERROR)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @pytest.fixture(scope="module")
