@@ -53,8 +53,12 @@ right:
   its keys checked (`keys.py`) against the table of its consumer (`tables/`), and says fields of a plan (`saying.py`).
   What the files of a job say is composed into one plan (`composing.py`) and judged by the rules of plans (`job.py`);
   what they find goes back to the places in the files (`returning.py`). `together.py` holds the files of a job against
-  each other, with what the Trainer refuses in `held.py`, and `capacity.py` against the cluster; `importing.py` makes
-  the plan that `planc import` writes. `megatron/` is what flags of Megatron-LM say, in whatever file they stand.
+  each other, with what the Trainer refuses in `held.py`, `launched.py` a launch against the files that it names,
+  `wrapping.py` the classes of layers against the model, and `capacity.py` the job against the cluster; `importing.py`
+  makes the plan that `planc import` writes, with what is left (`leftover.py`) and what targets refuse (`refusals.py`)
+  and as data (`import_data.py`). A kind's helpers have its name behind an underscore; those of `kinds/shell.py` are
+  called by what they look at: a launcher, srun, a scheduler, where nodes meet, the program, the files of a script.
+  `megatron/` is what flags of Megatron-LM say, in whatever file they stand.
   `native/shell/` reads scripts, and never runs them: what every command gets, as far as the text says it, and which of
   them start training.
 - `editing/` is what an editor shows: `roles.py` says what each token stands for, also in broken text, `checking.py`
